@@ -275,7 +275,7 @@ func TestTheDefaultCeiling(t *testing.T) {
 		}
 		b.create(engine.Request{Name: "last"})
 		b.refused(b.Engine, engine.Request{Name: "x"}, extensions.KindExhausted,
-			"500 sandboxes were begun for acme/web in the last 1h (limit: 500 per 1h of the default for places that bill)")
+			"500 sandboxes were begun for acme/web in the last 1h (limit: 500 per 1h of the default for metered places)")
 		s := b.create(engine.Request{Profile: "profile.free", Name: "y"})
 		b.end(s)
 	})

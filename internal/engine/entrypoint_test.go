@@ -56,7 +56,8 @@ func TestTheEndOfAnEntrypointIsTheSandboxs(t *testing.T) {
 			t.Errorf("%s ended after %s (estimated: %t), as %s: %v", s.Name, lived, row.EndEstimated, row.EndReason, err)
 		}
 	}
-	if got, err := late.Get(ctx, done.Receipt); err != nil || got.State != "expired" || !strings.HasPrefix(got.Reason, "its own entrypoint ended at ") {
+	if got, err := late.Get(ctx, done.Receipt); err != nil || got.State != "expired" || !strings.HasPrefix(got.Reason, "its entrypoint "+
+		"ended at ") {
 		t.Errorf("once settled it is %s (%s), %v", got.State, got.Reason, err)
 	}
 	b.Engine = late

@@ -86,7 +86,7 @@ func TestNothingIsMadeThatTheLedgerCannotRecord(t *testing.T) {
 			s, err := e.Create(cctx, req, func(engine.Sandbox) { t.Errorf("%s: it was begun", name) }, nil)
 			cancel()
 			failsClosed(t, name, err)
-			if s.ID != "" || !strings.Contains(err.Error(), "no place was asked") {
+			if s.ID != "" || !strings.Contains(err.Error(), "nothing was created") {
 				t.Errorf("%s: %s, %v", name, s.ID, err)
 			}
 		}

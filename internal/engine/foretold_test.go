@@ -56,7 +56,7 @@ func TestOnlyAQuoteThatAsksDials(t *testing.T) {
 		"negative":   {says: cpu(-1), theirs: "1440.00", ours: "1440.00", more: "0.00", why: "it is negative"},
 		"for a century": {says: func(time.Duration) (extensions.Usage, error) {
 			return extensions.Usage{Running: 876_000 * time.Hour}, nil
-		}, ours: "1440.00", why: "cannot be true"},
+		}, ours: "1440.00", why: "impossible within"},
 		"no answer": {says: func(time.Duration) (extensions.Usage, error) {
 			return extensions.Usage{}, extensions.Errorf(extensions.KindUnreachable, "nobody answers")
 		}, ours: "1440.00", why: "nobody answers"},

@@ -46,7 +46,7 @@ func (b *bench) convergeTo(o order) engine.Receipt {
 func (b *bench) expectHeld(profile, name string) {
 	b.t.Helper()
 	_, err := b.again(order{Do: "create", Profile: profile, Name: name})
-	if !extensions.IsKind(err, extensions.KindIndeterminate) || !strings.Contains(extensions.RemedyOf(err), "at the latest") {
+	if !extensions.IsKind(err, extensions.KindIndeterminate) || !strings.Contains(extensions.RemedyOf(err), "or at its deadline") {
 		b.t.Errorf("%v (%s)", err, extensions.RemedyOf(err))
 	}
 	if _, err := b.again(order{Do: "create", Profile: profile, Name: "other"}); err != nil {

@@ -147,7 +147,7 @@ func TestActiveCPUIsSettledByWhatTheVendorMeasured(t *testing.T) {
 			if got := r.Charges[0]; got.Component != "vcpu" || got.Amount != want {
 				t.Errorf("charged %+v, not %s", got, want)
 			}
-			warned := slices.ContainsFunc(r.Notices, func(n engine.Notice) bool { return n.Summary == "A measure was not believed" })
+			warned := slices.ContainsFunc(r.Notices, func(n engine.Notice) bool { return n.Summary == "A measurement was not believed" })
 			if text := b.events(s.ID); warned != (c.refused != "") || strings.Contains(text, "measures_refused") != warned ||
 				!strings.Contains(text, c.refused) {
 				t.Errorf("%+v\n%s", r.Notices, text)

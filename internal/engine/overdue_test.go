@@ -51,7 +51,7 @@ func TestARunThatChangesAnythingEndsWhatIsOverdueWhereNobodyElseDoes(t *testing.
 	if err != nil {
 		t.Fatal(told(err))
 	}
-	if there := b.alive(); len(there) != 2 || !strings.Contains(strings.Join(heard, "\n"), "Ending what is overdue: ") {
+	if there := b.alive(); len(there) != 2 || !strings.Contains(strings.Join(heard, "\n"), "Ending overdue sandboxes: ") {
 		t.Errorf("%v are there; heard %q", there, heard)
 	}
 	s, err := next.Lookup(t.Context(), "", "", "short")

@@ -187,7 +187,7 @@ func TestABudgetOfTheLargestAmountIsRefused(t *testing.T) {
 	onBoth(t, nil, func(t *testing.T, b *bench) {
 		for _, soft := range []bool{true, false} {
 			_, err := b.SetBudget(t.Context(), engine.BudgetSpec{Name: "x", Limit: "9223372036.854775807 USD", Soft: soft})
-			if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(told(err), "means no limit") ||
+			if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(told(err), "mean no limit") ||
 				!strings.Contains(told(err), "budget remove") {
 				t.Errorf("%s", told(err))
 			}

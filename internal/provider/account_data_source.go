@@ -43,7 +43,7 @@ var budgetFields = []computedField{
 }
 
 var ceilingFields = []computedField{
-	{name: "source", typ: types.StringType, doc: "Source: a policy's ID, or the default for places that bill."},
+	{name: "source", typ: types.StringType, doc: "Source: a policy's ID, or the default for metered places."},
 	{name: "scope", typ: types.StringType, doc: "Scope: the sandboxes of `org/workspace`, or of a whole `org`."},
 	{name: "currency", typ: types.StringType,
 		doc: "ISO 4217 code if the ceiling limits money spent and reserved. Null if it limits the number of sandboxes created."},

@@ -119,7 +119,7 @@ func TestACommandWhoseOutcomeIsUnknownIsToldAsThat(t *testing.T) {
 	c.write(one + execHCL("shell = \"echo x >>ran\""))
 	b.script(vendor.Rule{Op: vendor.OpExec, Do: vendor.DoLoseAnswer, Times: 1})
 	out, code := c.try(nil, "apply", "-auto-approve", "-no-color")
-	if code == 0 || !says(out, "the outcome is not known yet", "nobody knows whether") {
+	if code == 0 || !says(out, "the outcome is not known yet", "it is unknown whether") {
 		t.Errorf("exit %d:\n%s", code, out)
 	}
 	b.script(vendor.Rule{Op: vendor.OpExec, Do: vendor.DoUnreachable, Times: 1})

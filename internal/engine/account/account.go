@@ -187,12 +187,12 @@ func (a *Account) Grant(ctx context.Context, org, amount, key, why string) (w Wa
 		return w, "", err
 	}
 	if money.Amount == 0 {
-		return w, "", extensions.Invalid("a grant of nothing: %s", "grant a positive amount, such as \"100 USD\"", amount)
+		return w, "", extensions.Invalid("a grant must be positive, not %s", "grant a positive amount, such as \"100 USD\"", amount)
 	}
 	if ledger.CheckAccount(org+"/x") != nil || len(why) > maxGrantNote || !extensions.IsText(why) || len(key) > maxGrantKey ||
 		!extensions.OneLine(key) {
 		return w, "", extensions.Invalid("the grant to %q cannot be recorded",
-			"give the organization, the part of an account before the slash (acme of acme/web); keep note and key short and plain text",
+			"name the organization, the part of an account before the slash (acme in acme/web); keep note and key short plain text",
 			extensions.Clean(org, 80))
 	}
 	if used = key; used == "" {

@@ -84,8 +84,8 @@ func (a *Account) SetBudget(ctx context.Context, spec BudgetSpec) (BudgetView, e
 		return BudgetView{}, err
 	}
 	if int64(limit.Amount) == ledger.NoLimit {
-		return BudgetView{}, extensions.Invalid("the limit %s of the budget %s is the largest amount, which means no limit",
-			"give a lower limit; `sandboxer ledger budget remove` removes it", spec.Limit, spec.Name)
+		return BudgetView{}, extensions.Invalid("the limit %s of budget %s is the largest amount, which would mean no limit",
+			"set a lower limit; `sandboxer ledger budget remove` removes the budget", spec.Limit, spec.Name)
 	}
 	l, err := a.books.Changer(ctx)
 	if err != nil {

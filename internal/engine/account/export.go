@@ -61,7 +61,7 @@ func (a *Account) bounds(q ExportQuery) (from, to time.Time, err error) {
 		}
 	}
 	if !to.IsZero() && from.After(to) {
-		return from, to, extensions.AtField("from", extensions.Invalid("it is after to", "give an earlier from, or a later to"))
+		return from, to, extensions.AtField("from", extensions.Invalid("it is after to", "set an earlier from or a later to"))
 	}
 	return from, to, nil
 }

@@ -37,7 +37,7 @@ type HostCostShare struct {
 // ledger metered there. It reads only the ledger.
 func (a *Account) HostCost(ctx context.Context, h extensions.Host, from, to time.Time) (HostCost, error) {
 	if !from.Before(to) {
-		return HostCost{}, extensions.Invalid("the period from %s to %s is empty", "give a start before the end", from.Format(time.RFC3339),
+		return HostCost{}, extensions.Invalid("the period from %s to %s is empty", "set a start before the end", from.Format(time.RFC3339),
 			to.Format(time.RFC3339))
 	}
 	uses, shares, err := a.usesOf(ctx, h.Name, from, to)

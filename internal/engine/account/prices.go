@@ -53,7 +53,7 @@ func (a *Account) Prices() []PriceList {
 func billed(b *meter.Book) string {
 	switch {
 	case b.Billing == extensions.BillingActiveCPU:
-		return "the used CPU time, and the other requested resources while it runs"
+		return "used CPU time, and the other requested resources while it runs"
 	case b.Billing == extensions.BillingInvocation:
 		return "each creation"
 	case b.Billing == extensions.BillingFixed:

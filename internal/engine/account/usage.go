@@ -269,7 +269,7 @@ func period(from, to string, now time.Time) (start, end time.Time, err error) {
 	}
 	if start.After(end) {
 		return start, end, extensions.AtField("from",
-			extensions.Invalid("the period starts at %s, after its end at %s", "give an earlier from, or a later to", start.Format(time.RFC3339),
+			extensions.Invalid("the period starts at %s, after its end at %s", "set an earlier from or a later to", start.Format(time.RFC3339),
 				end.Format(time.RFC3339)))
 	}
 	return start, end, nil

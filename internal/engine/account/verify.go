@@ -62,7 +62,7 @@ func (a *Account) Verify(ctx context.Context, ev Evidence) (Verified, error) {
 		}
 		if len(x.Events)+len(x.Problems) == 0 {
 			return v, extensions.Invalid("%s has no event, so there is nothing to verify",
-				"give a complete file written by `sandboxer ledger export --format cloudevents`", name)
+				"use a complete file written by `sandboxer ledger export --format cloudevents`", name)
 		}
 		exports[name] = x
 		exported = append(exported, x.Events...)

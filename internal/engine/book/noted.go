@@ -130,7 +130,7 @@ func (b *Book) EndsNoted(ctx context.Context, l *ledger.Ledger) (ids []extension
 func (b *Book) SettleNoted(ctx context.Context, l *ledger.Ledger, notify notice.Notify) {
 	left := func(name string, err error) {
 		if err != nil && !errors.Is(err, os.ErrNotExist) {
-			notify.Tell("Left for later", "the end noted in %s could not be settled: %s", name, err.Error())
+			notify.Tell("Not settled yet", "the end noted in %s could not be settled: %s", name, err.Error())
 		}
 	}
 	noted, unread := b.notedFor(l)

@@ -127,7 +127,7 @@ func (m *Manager) measure(ctx context.Context, row ledger.Sandbox, meters []ledg
 		return bank.Measured{Why: row.Extension + " measures nothing"}
 	}
 	if err == nil && row.Handle.IsZero() {
-		return bank.Measured{Why: "it is not known at its place yet"}
+		return bank.Measured{Why: "its place does not know it yet"}
 	}
 	var u extensions.Usage
 	if err == nil {
@@ -137,13 +137,13 @@ func (m *Manager) measure(ctx context.Context, row ledger.Sandbox, meters []ledg
 		return bank.Measured{Why: extensions.Clean(err.Error(), 300)}
 	}
 	if bank.GoesOn(meters) {
-		return bank.Measured{Why: "its measure was not believed: " + bank.CoversSettled}
+		return bank.Measured{Why: "its measurement was not believed: " + bank.CoversSettled}
 	}
 	now := m.stopsAt(row)
 	able, refused := meters[len(meters)-1].Closed(ledger.MeterClose{At: now}, now).Believable(&u, nil)
 	got := bank.Measured{Usage: able}
 	if len(refused) > 0 {
-		got.Why = "its measure was not believed: " + extensions.Clean(strings.Join(refused, "; "), 300)
+		got.Why = "its measurement was not believed: " + extensions.Clean(strings.Join(refused, "; "), 300)
 	}
 	return got
 }

@@ -91,7 +91,7 @@ func (m *Manager) adoptedDeadline(ctx context.Context, b *place.Backend, op *boo
 	deadline, err := lifecycle.Retarget(row.CreatedAt, row.ExpiresAt, row.TTL, want, time.Duration(d.Resolved.Spec.MaxTTL))
 	if err == nil && !deadline.Equal(row.ExpiresAt) {
 		if !deadline.After(m.book.Now()) {
-			err = extensions.Errorf(extensions.KindInvalid, "a ttl of %s would already have passed", profile.FormatDuration(want))
+			err = extensions.Errorf(extensions.KindInvalid, "a ttl of %s has already passed", profile.FormatDuration(want))
 		} else if err = m.book.CheckClock(); err == nil {
 			if err = m.setAside(ctx, op, deadline); err == nil && !m.inLedgerAlone(b, row) {
 				err = b.Extend(ctx, row.Handle, deadline)

@@ -23,7 +23,8 @@ func (m *Manager) foretell(ctx context.Context, d *plan.Decision) []plan.Foretol
 	for i, c := range ask {
 		asked.Go(func() error {
 			if seen := d.Evidence.At[c.ID()]; seen.Unconfigured || len(seen.Missing) > 0 {
-				out[i] = d.Foretold(c, extensions.Usage{}, extensions.Errorf(extensions.KindUnauthorized, "not asked, as it is not configured"))
+				out[i] = d.Foretold(c, extensions.Usage{}, extensions.Errorf(extensions.KindUnauthorized, "not asked, because it is not "+
+					"configured"))
 				return nil
 			}
 			spec := d.SpecOn(c)

@@ -39,9 +39,9 @@ func (m *Manager) carry(ctx context.Context, account string, s ledger.Snapshot, 
 }
 
 func notCarried(id string, at place.Address, cand *route.Candidate, err error) error {
-	out := extensions.Errorf(extensions.KindOf(err), "snapshot %s could not be read at its own place, %s, to restore it at %s: %w", id,
+	out := extensions.Errorf(extensions.KindOf(err), "snapshot %s, which %s keeps, could not be read to restore it at %s: %w", id,
 		at, cand.ID(), err)
-	return extensions.AtField("from_snapshot", out.WithRemedy("make its place reachable and run again, or start from another snapshot"))
+	return extensions.AtField("from_snapshot", out.WithRemedy("make that place reachable and run again, or start from another snapshot"))
 }
 
 // Open implements extensions.SnapshotSource. Closing the stream ends the reading.

@@ -156,9 +156,10 @@ func (m *Manager) stillTaken(err error, row ledger.Sandbox) error {
 		return nil
 	}
 	if m.elsewhere(row, err) {
-		return extensions.Errorf(extensions.KindConflict, "sandbox %[2]s has the name %[1]q and another machine must end it: %[3]w", row.Name,
+		return extensions.Errorf(extensions.KindConflict, "sandbox %[2]s has the name %[1]q, and only another machine can end it: %[3]w",
+			row.Name,
 			row.ID, err).
-			WithRemedy("run `sandboxer sweep` there, wait until it counts as ended at %s, or choose another name",
+			WithRemedy("run `sandboxer sweep` there, wait until %s, when it counts as ended, or choose another name",
 				row.ExpiresAt.Add(unresolvedGrace).UTC().Format(time.RFC3339))
 	}
 	if !extensions.IsKind(err, extensions.KindIndeterminate) {
@@ -167,9 +168,9 @@ func (m *Manager) stillTaken(err error, row ledger.Sandbox) error {
 		return x.WithRemedy("fix the cause and apply again, or choose another name; `sandboxer sandbox get %s` shows it", row.ID)
 	}
 	x := extensions.Errorf(extensions.KindIndeterminate,
-		"sandbox %[2]s of a dead run has the name %[1]q, and %[3]s may still have created it: %[4]w",
+		"a run that died asked for sandbox %[2]s with the name %[1]q, and %[3]s may still have created it: %[4]w",
 		row.Name, row.ID, candidateName(row), err)
-	return x.WithRemedy("wait and apply again: it is settled once %s shows it, at the latest at its deadline %s; or choose another name",
+	return x.WithRemedy("apply again later: it is settled once %s shows it, or at its deadline %s; or choose another name",
 		row.Extension, row.SentDeadline().UTC().Format(time.RFC3339))
 }
 

@@ -104,7 +104,7 @@ func packFile(name string) func(context.Context, io.Writer, string) (tarstream.M
 // all others are copied, and the error wraps [extensions.Incomplete].
 func (m *Manager) CopyOut(ctx context.Context, rec plan.Receipt, from, to string, notify notice.Notify) error {
 	if to == "" {
-		return extensions.Invalid("the path here is empty", "give a file or a folder; . is this one")
+		return extensions.Invalid("the local path is empty", "name a file or a folder; . is the current folder")
 	}
 	b, row, err := m.enterRow(ctx, rec, false)
 	if err != nil {
@@ -237,5 +237,5 @@ func notCopied(name string, err error) error {
 		err = at.Err
 	}
 	return extensions.Errorf(kind, "%s: %w", extensions.Clean(name, 200), err).
-		WithRemedy("give a file or a folder that you may read, or a place that you may write")
+		WithRemedy("name a file or folder that you may read, or a folder that you may write to")
 }

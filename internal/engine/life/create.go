@@ -232,13 +232,13 @@ func givenUp(ctx context.Context, row ledger.Sandbox, err error) error {
 	kind := extensions.KindTimeout
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
-		why, next = "was not ready in time", "run it again, with a longer timeouts.create if the place is slow"
+		why, next = "was not ready in time", "run again, with a longer timeouts.create if the place is slow"
 	case ctx.Err() != nil:
 		kind, why, next = extensions.KindInterrupted, "was canceled during its creation", "run the same command again"
 	default:
 		return err
 	}
-	return extensions.Errorf(kind, "sandbox %q %s; nothing of it is left: %w", row.Name, why, err).WithRemedy("%s", next)
+	return extensions.Errorf(kind, "sandbox %q %s, and nothing of it is left: %w", row.Name, why, err).WithRemedy("%s", next)
 }
 
 func remedyLeft(err error, id extensions.ID) string {

@@ -66,8 +66,9 @@ type gathering struct {
 // registered.
 func (g *gathering) gather(ctx context.Context, why purpose) (err error) {
 	m, req := g.m, g.asked.Request
-	ev := plan.Evidence{Account: cmp.Or(req.Account, m.account), Now: m.book.Now(), Here: here, Create: why.create, Expected: why.quote.Expected,
-		At: map[string]plan.Seen{}}
+	ev := plan.Evidence{Account: cmp.Or(req.Account, m.account), Now: m.book.Now(), Here: here, Create: why.create,
+		Expected: why.quote.Expected,
+		At:       map[string]plan.Seen{}}
 	from := g.asked.Resolved.Spec.FromSnapshot
 	if ev.Snapshot, err = m.origin(ctx, from); err != nil {
 		return err
@@ -113,7 +114,7 @@ func (g *gathering) findOut(ctx context.Context, lacks plan.Lacks) {
 		seen := g.ev.At[id]
 		told, err := m.places.Capacity(ctx, m.placeOfCandidate(lacks.Room))
 		if err != nil { // unknown is not unlimited: the create itself finds out
-			m.log.Info("a place's use is unknown", slog.String("place", id), slog.Any("error", err))
+			m.log.Info("the place did not say how full it is", slog.String("place", id), slog.Any("error", err))
 		}
 		seen.Room = &told
 		g.ev.At[id] = seen

@@ -74,7 +74,7 @@ func (m *Manager) endedBefore(ctx context.Context, l *ledger.Ledger, row ledger.
 
 func takenOver(id extensions.ID, name string, generation int64) notice.Notice {
 	return notice.Notice{Summary: "Taken over by another owner",
-		Detail: fmt.Sprintf("Another run adopted or re-created sandbox %s (%s), generation %d; this run leaves it alone.", id, name, generation)}
+		Detail: fmt.Sprintf("Another run adopted or re-created sandbox %s (%s), generation %d. This run leaves it alone.", id, name, generation)}
 }
 
 // rowToEnd returns the row, after settling what a dead run may have left of it. It creates no ledger where
@@ -261,7 +261,8 @@ func endedIdle(ctx context.Context, b *place.Backend, row ledger.Sandbox, h exte
 }
 
 // ended returns the end of a sandbox that was torn down. l is nil if its ledger cannot be asked.
-func (m *Manager) ended(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, r extensions.CleanupReport) (end book.Ending, err error) {
+func (m *Manager) ended(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, r extensions.CleanupReport) (end book.Ending,
+	err error) {
 	told := r.EndedAt
 	if told.IsZero() && r.Usage != nil {
 		told = r.Usage.EndedAt
@@ -289,10 +290,10 @@ func (m *Manager) keepRemedy(err error, id extensions.ID) error {
 	}
 	next := extensions.RemedyOf(err)
 	if next == "" {
-		next = fmt.Sprintf("the ledger still has it: repeat the destroy, or check with `sandboxer sandbox get %s`", id)
+		next = fmt.Sprintf("the ledger still lists it: repeat the destroy, or check with `sandboxer sandbox get %s`", id)
 	}
 	if unreachable(err) {
-		next += `; to drop what cannot be reached, set on_unreachable_destroy = "forget"`
+		next += `; to give up a sandbox that cannot be reached, set on_unreachable_destroy = "forget"`
 	}
 	out := extensions.Error{Kind: x.Kind, Field: x.Field, RetryAfter: x.RetryAfter, Remedy: next, Err: err}
 	return &out

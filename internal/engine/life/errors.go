@@ -46,7 +46,7 @@ func notMade(err error) error {
 	if !unrecorded(err) {
 		return err
 	}
-	return failClosed(err, "no place was asked to create anything")
+	return failClosed(err, "nothing was created")
 }
 
 // leftAlone returns the error of a change to a live sandbox that asked no place for anything.
@@ -63,7 +63,7 @@ func leftAlone(row ledger.Sandbox, err error) error {
 func notReplaced(row ledger.Sandbox, down error) error {
 	err := failClosed(down, "it was not replaced")
 	err.ID = row.ID
-	return err.WithRemedy("%s; then apply again. To destroy it without a replacement, use a destroy: that needs no ledger", err.Remedy)
+	return err.WithRemedy("%s; then apply again. To end it without a replacement, destroy it: that needs no ledger", err.Remedy)
 }
 
 // GivenUp returns err as the caller with context ctx must see it. If ctx was cancelled (Ctrl-C), a failure

@@ -55,10 +55,10 @@ func (m *Manager) snapshotNamed(ctx context.Context, l *ledger.Ledger, name stri
 	if len(all) == 1 {
 		return all[0], nil
 	}
-	refused := extensions.Errorf(extensions.KindInvalid, "the ledger %s keeps %d snapshots called %s for account %s", l.URL(), len(all),
+	refused := extensions.Errorf(extensions.KindInvalid, "the ledger %s has %d snapshots named %s in account %s", l.URL(), len(all),
 		extensions.Clean(name, 80), m.account)
 	return ledger.Snapshot{}, extensions.AtField("profile", refused.WithRemedy(
-		"`sandboxer snapshot list` shows what is kept: correct from_snapshot of the profile, or set from_snapshot to an ID"))
+		"`sandboxer snapshot list` shows them: correct from_snapshot in the profile, or set from_snapshot to an ID"))
 }
 
 // source returns the sandbox that a request forks; nil if it forks none.

@@ -116,7 +116,7 @@ func (m *Manager) keepFacts(ctx context.Context, found map[place.Address]extensi
 		err = l.PutFacts(ctx, all...)
 	}
 	if err != nil {
-		m.log.Info("what a probe found could not be recorded", slog.Any("error", err))
+		m.log.Info("the facts of a probe could not be recorded", slog.Any("error", err))
 	}
 }
 
@@ -130,7 +130,7 @@ func (m *Manager) probeHost(ctx context.Context, h extensions.Host) (extensions.
 		}
 	}
 	if len(at) == 0 {
-		return extensions.HostFacts{}, nil, extensions.Errorf(extensions.KindUnsupported, "no extension of the catalog can use host %q", h.Name)
+		return extensions.HostFacts{}, nil, extensions.Errorf(extensions.KindUnsupported, "no extension in the catalog can use host %q", h.Name)
 	}
 	probes := probeAll(ctx, at, m.probe)
 	found := map[place.Address]extensions.Facts{}

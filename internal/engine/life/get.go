@@ -96,13 +96,13 @@ func (m *Manager) rowFor(ctx context.Context, rec plan.Receipt) (*ledger.Ledger,
 
 // getDestroyed distinguishes an end that was due from one that was not.
 func (m *Manager) getDestroyed(s Sandbox, row ledger.Sandbox) (Sandbox, error) {
-	due := map[string]string{"expired": "its ttl ended", "terminated": "its own entrypoint ended",
+	due := map[string]string{"expired": "its ttl ended", "terminated": "its entrypoint ended",
 		book.Idle: "its idle time (ttl.idle_reap) ended", bySnapshot: "a snapshot ended it"}
 	if by := due[row.EndReason]; by != "" {
 		s.State, s.Reason = string(lifecycle.Expired), by+" at "+row.EndedAt.UTC().Format(time.RFC3339)
 		return s, nil
 	}
-	err := extensions.Errorf(extensions.KindNotFound, "sandbox %s (%s) was ended at %s: %s", row.ID, row.Name,
+	err := extensions.Errorf(extensions.KindNotFound, "sandbox %s (%s) ended at %s: %s", row.ID, row.Name,
 		row.EndedAt.UTC().Format(time.RFC3339), row.EndReason)
 	err.ID = row.ID
 	return s, err
@@ -126,7 +126,7 @@ func (m *Manager) getAbsent(s Sandbox, row ledger.Sandbox, obs extensions.Observ
 	err := extensions.Errorf(extensions.KindNotFound, "sandbox %s (%s) disappeared from %s before its deadline %s%s",
 		row.ID, row.Name, candidateName(row), row.ExpiresAt.UTC().Format(time.RFC3339), last)
 	err.ID = row.ID
-	return s, err.WithRemedy("create one with its name, or run `sandboxer sweep`: either settles its cost and releases its hold")
+	return s, err.WithRemedy("create one with the same name, or run `sandboxer sweep`: either settles its cost and releases its hold")
 }
 
 // merge lays an observation over the recorded values.
@@ -152,8 +152,8 @@ func (m *Manager) merge(s Sandbox, row ledger.Sandbox, obs extensions.Observatio
 	}
 	overdue := lifecycle.Overdue(m.book.Now(), row.ExpiresAt)
 	if overdue && (s.State == string(lifecycle.Ready) || s.State == string(lifecycle.Provisioning)) {
-		s.State, s.Reason = string(lifecycle.Expired), "its ttl ended at "+row.ExpiresAt.UTC().Format(time.RFC3339)+"; the rest ends at the "+
-			"next contact"
+		s.State, s.Reason = string(lifecycle.Expired), "its ttl ended at "+row.ExpiresAt.UTC().Format(time.RFC3339)+"; the next contact "+
+			"ends the rest"
 	}
 	return s, nil
 }

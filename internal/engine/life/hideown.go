@@ -11,7 +11,7 @@ import (
 )
 
 // untold stands for the output of a command that may hold secrets which nobody here can hide.
-const untold = "; what it printed is not shown, because it may hold secrets of the sandbox, which are not known here"
+const untold = "; its output is not shown, because it may contain the sandbox's secrets, which are unknown here"
 
 // hideOwnTime limits the question for secrets.
 const hideOwnTime = 30 * time.Second

@@ -24,7 +24,7 @@ func (m *Manager) CheckHost(h extensions.Host) error {
 		return err
 	}
 	if n := len(h.Ref()); n > extensions.MaxHostRef {
-		return extensions.Invalid("host %q: its arguments make a ref of %d bytes; at most %d are accepted", "shorten its labels and keys", h.Name,
+		return extensions.Invalid("host %q: its ref has %d bytes; at most %d are accepted", "shorten its labels or keys", h.Name,
 			n, extensions.MaxHostRef)
 	}
 	if h.Local == (h.SSH != nil) {
@@ -36,7 +36,7 @@ func (m *Manager) CheckHost(h extensions.Host) error {
 			return err
 		}
 		if !m.places.Has(extensions.PlaceHost) {
-			return extensions.Errorf(extensions.KindUnsupported, "host %q: no extension of the catalog uses hosts over SSH", h.Name).
+			return extensions.Errorf(extensions.KindUnsupported, "host %q: no extension in the catalog uses hosts over SSH", h.Name).
 				WithRemedy("use local = true for this machine")
 		}
 	}
@@ -65,8 +65,8 @@ func (m *Manager) CheckHost(h extensions.Host) error {
 	}
 	for k, v := range h.Labels {
 		if profile.CheckName(k) != nil || len(v) > 256 || strings.ContainsFunc(v, func(r rune) bool { return r < 0x20 }) {
-			return extensions.Invalid("host %q: label %q cannot be used",
-				"use names as keys, and values of at most 256 bytes without control characters", h.Name, extensions.Clean(k, 80))
+			return extensions.Invalid("host %q: label %q is not valid",
+				"use a name as the key, and a value of at most 256 bytes without control characters", h.Name, extensions.Clean(k, 80))
 		}
 	}
 	return nil

@@ -36,8 +36,8 @@ func (m *Manager) checkEnd(b catalog.Binding, payer string, retention time.Durat
 		return err
 	}
 	return extensions.AtField("retention", extensions.Invalid(
-		"platform credit pays for it, and nothing ends what %s keeps: the cost has no limit",
-		"set retention, such as 30d", b.ID))
+		"platform credit would pay without limit: nothing ends a snapshot at %s",
+		"set retention, for example to 30d", b.ID))
 }
 
 // kept ends the count of a snapshot: now, or when its place deleted it.

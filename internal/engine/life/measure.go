@@ -28,7 +28,7 @@ func (m *Manager) lastMeasure(ctx context.Context, l *ledger.Ledger, b *place.Ba
 	}
 	u, err := b.Usage(ctx, h)
 	if err != nil {
-		m.log.Info("a place's meter is unread", slog.String("sandbox", string(row.ID)), slog.Any("error", err))
+		m.log.Info("the meter of a place could not be read", slog.String("sandbox", string(row.ID)), slog.Any("error", err))
 		return nil
 	}
 	return &u
@@ -64,8 +64,8 @@ func refusedMeasure(row ledger.Sandbox, gone book.Ending) (notice.Notice, bool) 
 	if len(gone.Refused) == 0 {
 		return notice.Notice{}, false
 	}
-	return notice.Notice{Summary: "A measure was not believed",
-		Detail: fmt.Sprintf("%s measured for sandbox %s (%s) what cannot be true: %s. Its charges count what was allocated until %s. "+
-			"Compare them with the bill.",
+	return notice.Notice{Summary: "A measurement was not believed",
+		Detail: fmt.Sprintf("%s reported impossible usage for sandbox %s (%s): %s. Its charges count what was allocated until %s. Compare "+
+			"them with the bill.",
 			row.Extension, row.ID, row.Name, strings.Join(gone.Refused, "; "), gone.At.UTC().Format(time.RFC3339))}, true
 }

@@ -133,7 +133,7 @@ func (m *Manager) fetch(ctx context.Context, b *place.Backend, row ledger.Sandbo
 	stream, err := os.CreateTemp(dir, "mirror-*.tar")
 	if err != nil {
 		done()
-		return synced{}, extensions.Errorf(extensions.KindUnavailable, "the workspace cannot be spooled: %w", err)
+		return synced{}, extensions.Errorf(extensions.KindUnavailable, "the workspace cannot be stored before it is sent: %w", err)
 	}
 	got := synced{stream: stream, done: done}
 	got.lacks, err = b.Download(ctx, row.Handle, ".", tarstream.WithRoom(stream))
@@ -211,7 +211,7 @@ func (m *Manager) syncBeforeEnd(ctx context.Context, b *place.Backend, row ledge
 	if err != nil {
 		var x *extensions.Error
 		if errors.As(err, &x) && x.Remedy == "" {
-			x.Remedy = "fix the cause and destroy again; the sandbox still has the work"
+			x.Remedy = "fix the cause and destroy again; the sandbox still has your work"
 		}
 		return err
 	}
@@ -222,7 +222,8 @@ func (m *Manager) syncBeforeEnd(ctx context.Context, b *place.Backend, row ledge
 	}
 	if own := m.ownFolder(row.ID); dir == own && holdsFiles(own) {
 		report.Notices = append(report.Notices, notice.Notice{Summary: "The workspace is in a new folder",
-			Detail: fmt.Sprintf("%s did not start from a folder, so its workspace is in %s. sandboxer never removes it.", row.ID, own)})
+			Detail: fmt.Sprintf("%s did not start from a folder, so its workspace was saved in %s. sandboxer never removes that folder.", row.ID,
+				own)})
 	}
 	report.Conflicts = got.left()
 	if merged == nil && got.report.Clean() && got.lacks == nil {
@@ -231,8 +232,8 @@ func (m *Manager) syncBeforeEnd(ctx context.Context, b *place.Backend, row ledge
 	kept, err := m.keep(got, row.ID)
 	if err != nil {
 		return extensions.Errorf(extensions.KindUnavailable,
-			"not all of the workspace can be brought back, and the sandbox's copy cannot be kept: %w", err).
-			WithRemedy("free space or fix the cause in %s, and destroy again; the sandbox still has the work", dir)
+			"part of the workspace cannot be brought back, and an archive of it cannot be kept: %w", err).
+			WithRemedy("fix the cause, or free space in %s, and destroy again; the sandbox still has your work", dir)
 	}
 	report.Notices = append(report.Notices, leftNotice(got, merged, row.ID, dir, kept))
 	return nil
@@ -261,16 +262,17 @@ func leftNotice(s synced, merged error, id extensions.ID, dir, kept string) noti
 		said = append(said[:most:most], fmt.Sprintf("and %d more", more))
 	}
 	if len(said) > 0 {
-		n.Detail = fmt.Sprintf("These files of %s were not overwritten here:\n  %s\n", dir, strings.Join(said, "\n  "))
+		n.Detail = fmt.Sprintf("These local files were not overwritten with those of %s:\n  %s\n", dir, strings.Join(said, "\n  "))
 	}
 	lacks := ""
 	if s.lacks != nil {
-		lacks = ", except for unreadable files, which are lost"
+		lacks = ", without unreadable files, which are lost"
 	}
-	n.Detail += fmt.Sprintf("The final workspace of %s is in %s%s; open it with: mkdir workspace && tar -xf %s -C workspace", id, kept, lacks,
+	n.Detail += fmt.Sprintf("The final workspace of %s is in the archive %s%s. To open it: mkdir workspace && tar -xf %s -C workspace", id,
+		kept, lacks,
 		kept)
 	if s.lacks != nil {
-		n.Detail += "\nThe archive lacks: " + s.lacks.Error()
+		n.Detail += "\nMissing in the archive: " + s.lacks.Error()
 	}
 	return n
 }

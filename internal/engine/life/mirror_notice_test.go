@@ -16,7 +16,7 @@ func TestTheNoticeOfWhatIsLeftSaysWhatTheArchiveLacks(t *testing.T) {
 	}
 	part := leftNotice(synced{lacks: &extensions.Incomplete{More: true, Why: "db.img: mostly holes"}}, nil, "sbx-1", "/here",
 		"/kept/1.tar").Detail
-	for _, want := range []string{"is in /kept/1.tar, except for unreadable files, which are lost",
+	for _, want := range []string{"is in /kept/1.tar, without unreadable files, which are lost",
 		"The archive lacks: some objects could not be read: db.img"} {
 		if !strings.Contains(part, want) {
 			t.Errorf("%q is not in: %s", want, part)

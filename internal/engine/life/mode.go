@@ -46,7 +46,7 @@ func (m *Manager) inMode(ctx context.Context, l *ledger.Ledger, s Sandbox, want 
 	if err == nil {
 		return out, nil
 	}
-	next := "it is " + out.Mode + " meanwhile: apply again"
+	next := "it is " + out.Mode + " now: apply again"
 	if r := extensions.RemedyOf(err); r != "" {
 		next = r + "; " + next
 	}
@@ -113,7 +113,7 @@ func (m *Manager) changeMode(ctx context.Context, b *place.Backend, row ledger.S
 		err = failpoint.Hit(ctx, pointModeSet)
 	}
 	if err == nil && modeOf(o) != mode {
-		err = extensions.Errorf(extensions.KindInternal, "%s says that sandbox %s is %s now", candidateName(row), row.ID, o.Phase)
+		err = extensions.Errorf(extensions.KindInternal, "%s reports that sandbox %s is %s now", candidateName(row), row.ID, o.Phase)
 	}
 	if err == nil {
 		return o, nil
@@ -180,8 +180,8 @@ func (m *Manager) checkMode(b catalog.Binding, c extensions.Capabilities, powers
 		return extensions.AtField("desired_mode", m.places.Unsupported(b.ID, extensions.PowerPause))
 	case mode == ledger.Paused && c.PausedExpiry == extensions.ExpirySweep && row.Payer == ledger.AccountWallet:
 		return extensions.AtField("desired_mode", extensions.Errorf(extensions.KindUnsupported,
-			"platform credit pays for sandbox %s (%s), and %s does not end a paused one itself: the cost has no limit", row.ID, row.Name, b.ID).
-			WithRemedy("leave it running, or keep its work in a sandboxer_snapshot and destroy it"))
+			"platform credit would pay for sandbox %s (%s) without limit: %s does not end a paused sandbox itself", row.ID, row.Name, b.ID).
+			WithRemedy("leave it running, or take a sandboxer_snapshot and destroy it"))
 	}
 	return nil
 }
@@ -192,7 +192,7 @@ func (m *Manager) planMode(b catalog.Binding, rec plan.Receipt, row ledger.Sandb
 	case req.DesiredMode == "" || req.DesiredMode == old.DesiredMode:
 		return nil
 	case lifecycle.Overdue(m.book.Now(), rec.ExpiresAt):
-		return extensions.AtField("desired_mode", extensions.Invalid("sandbox %s (%s) ended at %s, so its mode can no longer change",
+		return extensions.AtField("desired_mode", extensions.Invalid("sandbox %s (%s) ended at %s, so its mode cannot change",
 			"replace it (terraform apply -replace), or leave desired_mode as it was", rec.ID, rec.Name, rec.ExpiresAt.UTC().Format(time.RFC3339)))
 	}
 	return m.checkMode(b, b.Capabilities, b.Descriptor.Powers, row, ledger.Mode(req.DesiredMode))

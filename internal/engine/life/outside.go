@@ -36,7 +36,8 @@ func (m *Manager) endOutside(ctx context.Context, row ledger.Sandbox, rec plan.R
 			report.AlreadyGone = true
 			if len(unasked) > 0 && down != nil {
 				report.Notices = append(report.Notices, notice.Notice{Summary: "Some places did not answer",
-					Detail: fmt.Sprintf("The receipt of %s has no place, and the ledger could not be read. Not found. These places did not answer: %s",
+					Detail: fmt.Sprintf("Sandbox %s was not found. Its receipt names no place, the ledger could not be read, and these places did "+
+						"not answer: %s",
 						row.ID, strings.Join(unasked, "; "))})
 			}
 			return report, extensions.Classify("destroy", "", row.ID, ctx.Err())

@@ -36,7 +36,7 @@ func (m *Manager) notOurs(ctx context.Context, l *ledger.Ledger, row ledger.Sand
 func (m *Manager) fenced(row ledger.Sandbox) error {
 	err := extensions.Errorf(extensions.KindConflict, "another owner took over sandbox %s (%s)", row.ID, row.Name)
 	err.ID = row.ID
-	return err.WithRemedy("do nothing: it belongs to the run that adopted it")
+	return err.WithRemedy("do nothing: the run that adopted it owns it")
 }
 
 // getRemaking shows a sandbox that another run is making again, or was until it died: then the next change ends it.
@@ -50,6 +50,6 @@ func (m *Manager) getRemaking(ctx context.Context, l *ledger.Ledger, s Sandbox) 
 			return s, err
 		}
 	}
-	s.State, s.Reason = string(lifecycle.Failed), "the run that was making it again died"
+	s.State, s.Reason = string(lifecycle.Failed), "the run that was re-creating it died"
 	return s, nil
 }

@@ -111,7 +111,8 @@ func (m *Manager) EstimateLife(rec plan.Receipt, ttl time.Duration) (plan.Estima
 func (m *Manager) planNotices(ctx context.Context, d *plan.Decision, out *plan.Planned) error {
 	if c := d.Choice.Chosen; c != nil && c.Place == extensions.PlaceMachine && d.Resolved.Spec.Network.Default == "allow" {
 		out.Notices = append(out.Notices, notice.Notice{Summary: "This sandbox shares the machine's network",
-			Detail: "network.default is allow. At " + c.ID() + " this is the machine's own network, with its loopback services and cloud metadata."})
+			Detail: "network.default is allow. At " + c.ID() + " the sandbox uses the machine's own network, with its loopback services and " +
+				"cloud metadata."})
 	}
 	l, err := m.book.Reader(ctx)
 	var row ledger.Sandbox

@@ -71,7 +71,7 @@ func (m *Manager) Recover(ctx context.Context, notify notice.Notify) error {
 			if ctx.Err() != nil {
 				return err
 			}
-			notify.Tell("Left for later", "%s of %s by a dead run could not be settled: %s", in.Kind, in.Subject, err.Error())
+			notify.Tell("Not settled yet", "The %s of %s by a run that died could not be settled: %s", in.Kind, in.Subject, err.Error())
 		}
 	}
 	if err := m.endOverdue(ctx, l, notify); err != nil {
@@ -94,7 +94,7 @@ func (m *Manager) recoverIntent(ctx context.Context, l *ledger.Ledger, in ledger
 // recoverRow settles one sandbox whose last operation died.
 func (m *Manager) recoverRow(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, notify notice.Notify) error {
 	if lifecycle.Unsettled(row.State) {
-		notify.Tell("Cleaning up after a dead run", "%s (%s) was left %s", row.ID, row.Name, row.State)
+		notify.Tell("Cleaning up after a run that died", "%s (%s) was left %s", row.ID, row.Name, row.State)
 		_, err := m.end(ctx, l, row, cause{reason: "recovered", notify: notify})
 		return book.Settled(err)
 	}

@@ -84,7 +84,7 @@ func (m *Manager) requestAgain(row ledger.Sandbox, secrets map[string]extensions
 	}
 	for _, name := range req.SecretNames {
 		if _, ok := secrets[name]; !ok {
-			return req, extensions.Invalid("recreating %s needs its secret %s", "pass every secret again: sandboxer stores none", row.ID, name)
+			return req, extensions.Invalid("re-creating %s needs its secret %s", "pass every secret again: sandboxer stores none", row.ID, name)
 		}
 	}
 	for name := range secrets {

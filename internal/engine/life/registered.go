@@ -15,9 +15,8 @@ import (
 // registeredTwice explains what it means that two states hold one host.
 func registeredTwice(row ledger.Host) error {
 	return extensions.Errorf(extensions.KindConflict,
-		"another configuration, or a lost state, registered host %q of account %s with the same arguments at %s; "+
-			"both then own it: a change in one conflicts with the other, and the first destroy is refused while the other has live sandboxes on "+
-			"it, or else removes it for both",
+		"another configuration, or a lost state, registered host %q of account %s with the same arguments at %s. Both now own it: a change "+
+			"in one conflicts with the other, and the first destroy removes it for both, unless live sandboxes run on it",
 		row.Name, row.Account, row.CreatedAt.UTC().Format(time.RFC3339)).
 		WithRemedy("keep the sandboxer_host in one configuration and use hosts = [%q] in the others; if the other state is gone, do nothing",
 			row.Name)

@@ -65,7 +65,7 @@ func (m *Manager) reuse(ctx context.Context, l *ledger.Ledger, asked *plan.Asked
 	var differs []string
 	req, r := asked.Request, asked.Resolved
 	if had.OnConflict != plan.OnConflictReuse {
-		differs = append(differs, "no wish to be reused")
+		differs = append(differs, "another on_conflict than reuse")
 	}
 	for _, d := range []struct {
 		what string
@@ -81,16 +81,16 @@ func (m *Manager) reuse(ctx context.Context, l *ledger.Ledger, asked *plan.Asked
 		}
 	}
 	if len(differs) == 0 && !madeAs(row, had, asked) {
-		differs = append(differs, "another specification: the content of the profile, the env or the secrets changed since")
+		differs = append(differs, "another specification: the profile, the env or the secrets have changed since")
 	}
 	if len(differs) > 0 {
-		err := extensions.Errorf(extensions.KindConflict, "%w; it cannot be reused here, because it has %s", m.nameOwner(row),
+		err := extensions.Errorf(extensions.KindConflict, "%w; it cannot be reused, because it has %s", m.nameOwner(row),
 			strings.Join(differs, ", "))
 		err.ID = row.ID
-		return nil, err.WithRemedy("use another name for another sandbox, or end this one: sandboxer sandbox destroy %s", row.ID)
+		return nil, err.WithRemedy("choose another name, or destroy this sandbox: sandboxer sandbox destroy %s", row.ID)
 	}
 	if req.TTL != "" && asked.TTL != row.TTL {
-		notify.Tell("It keeps its deadline", "%s ends at %s; `sandboxer sandbox extend` moves that", row.ID,
+		notify.Tell("The sandbox keeps its deadline", "%s ends at %s; `sandboxer sandbox extend` moves its deadline", row.ID,
 			row.ExpiresAt.UTC().Format(time.RFC3339))
 	}
 	s := m.sealed(ctx, l, row)

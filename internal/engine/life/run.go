@@ -106,7 +106,7 @@ func (m *Manager) runIn(ctx context.Context, s Sandbox, cmd extensions.ExecReque
 		return res, RunTimeout, err
 	case lifecycle.Overdue(m.book.Now(), s.ExpiresAt):
 		return res, RunTimeout, extensions.Errorf(extensions.KindTimeout, "the sandbox reached its deadline (ttl %s) while the command ran: %w",
-			profile.FormatDuration(s.ExpiresAt.Sub(s.CreatedAt)), err).WithRemedy("raise the ttl, or set a shorter timeout")
+			profile.FormatDuration(s.ExpiresAt.Sub(s.CreatedAt)), err).WithRemedy("set a longer ttl or a shorter timeout")
 	}
 	return res, RunFailed, err
 }

@@ -201,14 +201,14 @@ func (m *Manager) settleLater(ctx context.Context, row ledger.Sandbox, id string
 		if id != "" {
 			made = "it was created with the ledger " + id
 		}
-		told = fmt.Sprintf("Sandbox %s has ended, but the ledger %s does not know it: %s, where its cost is still open.", row.ID, m.book.URL(),
+		told = fmt.Sprintf("Sandbox %s has ended, but the ledger %s does not know it: %s, which still has its cost open.", row.ID, m.book.URL(),
 			made)
-		next = "Its end is noted in " + m.book.Folder() +
-			": the next changing run with that ledger and this state folder settles it, such as `sandboxer sweep`."
+		next = "A note in " + m.book.Folder() + " records its end. The next run with that ledger and this state folder that changes " +
+			"something, such as `sandboxer sweep`, settles it."
 	}
 	if err := m.book.NoteEnd(ctx, u); err != nil {
-		next = "The next run with its ledger that finds it gone settles it at an estimated end (the true end could not be noted: " + err.Error() +
-			")."
+		next = "The next run with its ledger that finds it gone settles it with an estimated end (the true end could not be noted: " +
+			err.Error() + ")."
 	}
 	report.Notices = append(report.Notices, notice.Notice{Summary: "Ended, but not settled in the ledger", Detail: told + " " + next})
 }

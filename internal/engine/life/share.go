@@ -83,11 +83,11 @@ func (m *Manager) checkJoin(d *plan.Asked, row ledger.Sandbox) error {
 		return m.nameTaken(row)
 	case d.SpecAt(row.Extension).Hash() != row.SpecHash:
 		return refuse("share_key", "has another specification",
-			"give the profile, inputs, env and secret names of its creation, or another share_key, or wait until they release it")
+			"use the profile, inputs, env and secret names of its creation, use another share_key, or wait until the others release it")
 	case d.Request.Extension != "" && d.Request.Extension != row.Extension:
-		return refuse("extension", "runs at "+row.Extension, "remove extension, or give another share_key")
+		return refuse("extension", "runs at "+row.Extension, "remove extension, or use another share_key")
 	case HostsMoved(plan.Receipt{Host: row.HostRef}, d.Request.Hosts):
-		return refuse("hosts", "runs at the host "+row.Host, "allow that host, or give another share_key")
+		return refuse("hosts", "runs at the host "+row.Host, "allow that host, or use another share_key")
 	}
 	return nil
 }
@@ -121,7 +121,7 @@ func (m *Manager) join(ctx context.Context, l *ledger.Ledger, c *creation, row l
 	if err != nil {
 		return nil, err
 	}
-	told := fmt.Sprintf("Sandbox %s (%s) runs already. It ends with the latest of its leases, or once nobody holds it.", row.ID, row.Name)
+	told := fmt.Sprintf("Sandbox %s (%s) was already running. It ends with its latest lease, or once nobody holds it.", row.ID, row.Name)
 	if want := lease.CreatedAt.Add(c.decision.TTL); lease.ExpiresAt.Before(want) {
 		told += " This lease ends at " + lease.ExpiresAt.UTC().Format(time.RFC3339) + ", the maximum age that its profile allows."
 	}
@@ -131,7 +131,7 @@ func (m *Manager) join(ctx context.Context, l *ledger.Ledger, c *creation, row l
 	now, err := m.takeLease(ctx, l, row, *lease, notify)
 	if err != nil && book.Settled(err) != nil && ctx.Err() == nil && lease.ExpiresAt.After(row.ExpiresAt) {
 		lease.ExpiresAt = row.ExpiresAt
-		told += fmt.Sprintf(" It keeps its end at %s: %s.", row.ExpiresAt.UTC().Format(time.RFC3339), err)
+		told += fmt.Sprintf(" Its end stays at %s: %s.", row.ExpiresAt.UTC().Format(time.RFC3339), err)
 		now, err = m.takeLease(ctx, l, row, *lease, notify)
 	}
 	if err != nil {
@@ -177,7 +177,7 @@ func (m *Manager) updateLease(ctx context.Context, l *ledger.Ledger, row ledger.
 	at := slices.IndexFunc(all, func(x ledger.Lease) bool { return x.ID == rec.Lease && x.Counts(m.book.Now()) })
 	if at < 0 {
 		return Sandbox{}, extensions.Errorf(extensions.KindConflict, "the lease on sandbox %s (%s) has ended", row.ID, row.Name).
-			WithRemedy("replace the resource, which takes a new lease")
+			WithRemedy("replace the resource: that takes a new lease")
 	}
 	lease := all[at]
 	if was, err := leaseRequest(lease); err != nil || was.TTL != req.TTL {
@@ -229,7 +229,7 @@ func (m *Manager) releaseLease(ctx context.Context, l *ledger.Ledger, row ledger
 	told := fmt.Sprintf("Sandbox %s (%s) is still held by %s, and ends at %s.", row.ID, row.Name, count(len(others), "other"),
 		now.ExpiresAt.UTC().Format(time.RFC3339))
 	if kept != nil {
-		told += " That could not be earlier: " + kept.Error() + "."
+		told += " It could not be moved to an earlier time: " + kept.Error() + "."
 	}
 	return DestroyReport{Released: true, Notices: []notice.Notice{{Summary: "Released, not ended", Detail: told}}}, nil
 }
@@ -251,12 +251,14 @@ func (m *Manager) noteRelease(ctx context.Context, row ledger.Sandbox, rec plan.
 		u.Ledger, why = "", "the ledger "+m.book.URL()+" does not know it"
 	}
 	if err := m.book.NoteEnd(ctx, u); err != nil {
-		return DestroyReport{}, extensions.Errorf(extensions.KindUnavailable, "the lease on sandbox %s could not be released, as %s, nor could "+
-			"that be noted: %w", rec.ID, why, err).WithRemedy("make the ledger or the folder %s writable, and repeat the destroy", m.book.Folder())
+		return DestroyReport{}, extensions.Errorf(extensions.KindUnavailable, "the lease on sandbox %s could not be released, because %s, "+
+			"and the release could not be noted: %w", rec.ID, why, err).
+			WithRemedy("make the ledger or the folder %s writable, and repeat the destroy", m.book.Folder())
 	}
 	return DestroyReport{Released: true, Notices: []notice.Notice{{Summary: "Released by a note, not ended",
-		Detail: fmt.Sprintf("Others may hold sandbox %s (%s), and %s. Its release is noted in %s: the next changing run with its ledger "+
-			"and this state folder records it. Otherwise the sandbox ends at %s.", rec.ID, rec.Name, why, m.book.Folder(),
+		Detail: fmt.Sprintf("Others may hold sandbox %s (%s), and %s. A note in %s records the release; the next run with its ledger and "+
+			"this state folder that changes something writes it to the ledger. Otherwise the sandbox ends at %s.", rec.ID, rec.Name, why,
+			m.book.Folder(),
 			row.ExpiresAt.UTC().Format(time.RFC3339))}}}, nil
 }
 
@@ -269,7 +271,8 @@ func leaseRequest(x ledger.Lease) (req plan.Request, err error) {
 func (m *Manager) leasedBy(row ledger.Sandbox, all []ledger.Lease) error {
 	err := extensions.Errorf(extensions.KindConflict, "sandbox %s (%s) is held by %s", row.ID, row.Name, count(len(all), "resource"))
 	err.ID = row.ID
-	return err.WithRemedy("destroy the resources that hold it (`sandboxer sandbox get %s` lists them), or end it for all with --force", row.ID)
+	return err.WithRemedy("destroy the resources that hold it (`sandboxer sandbox get %s` lists them), or end it for everybody with "+
+		"--force", row.ID)
 }
 
 // destroyLeased releases a lease where others hold the sandbox too. done = false: the caller ends it, without the leases in

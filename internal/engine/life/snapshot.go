@@ -53,7 +53,8 @@ func ParseRetention(text string) (time.Duration, error) {
 	}
 	d, err := profile.ParseDuration(text)
 	if err == nil && d <= 0 {
-		err = extensions.Invalid("%q is not positive", "give how long to keep it, such as 30d, or leave it out", extensions.Clean(text, 40))
+		err = extensions.Invalid("%q is not positive", "write how long to keep the snapshot, such as 30d, or leave it out",
+			extensions.Clean(text, 40))
 	}
 	return d, extensions.AtField("retention", err)
 }

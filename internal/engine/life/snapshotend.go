@@ -36,8 +36,9 @@ func (m *Manager) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced b
 		case !ledgerDown(ctx, err) || !fromLedger(err):
 			return nil, err
 		case gone:
-			return []notice.Notice{{Summary: "The end of snapshot " + v.ID + " is not recorded yet",
-				Detail: fmt.Sprintf("It is gone, but the ledger could not record that: %s. What to do: nothing; the next changing run records it.",
+			return []notice.Notice{{Summary: "The deletion of snapshot " + v.ID + " is not recorded yet",
+				Detail: fmt.Sprintf("The snapshot is gone, but the ledger could not record that: %s. You need not do anything: the next run that "+
+					"changes something records it.",
 					err)}}, nil
 		}
 	}
@@ -55,7 +56,7 @@ func (m *Manager) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced b
 		}
 	}
 	if !absent(err) {
-		m.log.Warn("the snapshot is deleted without the ledger", slog.String("snapshot", v.ID), slog.Any("error", err))
+		m.log.Warn("the snapshot is being deleted without the ledger", slog.String("snapshot", v.ID), slog.Any("error", err))
 	}
 	return nil, b.RemoveSnapshot(ctx, v.ID, h)
 }

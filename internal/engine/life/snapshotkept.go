@@ -41,7 +41,7 @@ func (m *Manager) CheckSnapshot(ctx context.Context, sandbox extensions.ID, req 
 	if b, payer, ok := m.bindingOf(ctx, sandbox); ok {
 		if !b.Descriptor.Has(extensions.PowerSnapshot) {
 			return nil, extensions.Errorf(extensions.KindUnsupported, "%s keeps no snapshots", b.ID).
-				WithRemedy("remove the snapshot, or move its sandbox to a place that keeps some")
+				WithRemedy("remove the snapshot, or run its sandbox at a place that keeps snapshots")
 		}
 		if _, err := req.check(b.Descriptor.Snapshots); err != nil {
 			return nil, err
@@ -67,8 +67,8 @@ func (m *Manager) CheckSnapshot(ctx context.Context, sandbox extensions.ID, req 
 		what = "A " + string(kind) + " snapshot"
 	}
 	return append(told, notice.Notice{Summary: "The snapshot may hold secrets",
-		Detail: what + at + " keeps what its sandbox knows, secrets included. Whoever may start a sandbox from it gets them. What to do: " +
-			"set retention, or delete it when it is no longer needed; renew the secrets after that."}), nil
+		Detail: what + at + " includes the secrets of its sandbox, and everybody who may start a sandbox from it gets them. What to do: set " +
+			"retention, or delete it when you no longer need it, and renew the secrets then."}), nil
 }
 
 // bindingOf returns the binding of a sandbox and who pays for it, if the ledger and the catalog know it.
@@ -136,7 +136,7 @@ func (m *Manager) Retain(ctx context.Context, id, retention string) (SnapshotVie
 	}
 	var req SnapshotRequest
 	if err := json.Unmarshal(s.Request, &req); err != nil {
-		return SnapshotView{}, extensions.Errorf(extensions.KindInternal, "what snapshot %s was asked for cannot be read: %w", id, err)
+		return SnapshotView{}, extensions.Errorf(extensions.KindInternal, "the request of snapshot %s cannot be read: %w", id, err)
 	}
 	req.Retention = retention
 	s, err = applySnapshot(ctx, l, ledger.SnapshotChange{ID: id, Key: op.Key,
@@ -170,7 +170,7 @@ func (m *Manager) endOverdueSnapshots(ctx context.Context, l *ledger.Ledger, not
 			return extensions.Classify("sweep", "", "", ctx.Err())
 		}
 		if err := m.endOverdueSnapshot(ctx, l, s); err != nil {
-			notify.Tell("Left for later", "snapshot %s (%s), which expired at %s, could not be deleted: %s", s.ID, s.Name,
+			notify.Tell("Not settled yet", "snapshot %s (%s), which expired at %s, could not be deleted: %s", s.ID, s.Name,
 				s.ExpiresAt().UTC().Format(time.RFC3339), err)
 		}
 	}

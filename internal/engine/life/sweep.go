@@ -193,10 +193,10 @@ func (m *Manager) endOverdue(ctx context.Context, l *ledger.Ledger, notify notic
 		if ctx.Err() != nil {
 			return extensions.Classify("sweep", "", "", ctx.Err())
 		}
-		notify.Tell("Ending what is overdue", "%s (%s) should have ended at %s, and %s leaves that to the next run", row.ID, row.Name,
+		notify.Tell("Ending overdue sandboxes", "%s (%s) should have ended at %s; %s leaves that to sandboxer's next run", row.ID, row.Name,
 			row.ExpiresAt.UTC().Format(time.RFC3339), candidateName(row))
 		if report := m.sweepOne(limited, l, row, notify); len(report.Failures) > 0 {
-			notify.Tell("Left for later", "%s", report.Failures[0])
+			notify.Tell("Not settled yet", "%s", report.Failures[0])
 		}
 	}
 	return nil

@@ -79,7 +79,7 @@ func (t Task) request() (extensions.ExecRequest, error) {
 	}
 	for name, s := range t.Secrets {
 		if _, twice := t.Env[name]; twice {
-			return req, extensions.Errorf(extensions.KindInvalid, "%s is a variable and a secret", extensions.Clean(name, 80)).
+			return req, extensions.Errorf(extensions.KindInvalid, "%s is set both as a variable and as a secret", extensions.Clean(name, 80)).
 				WithRemedy("set it in one place")
 		}
 		req.Env[name] = s.Reveal()
@@ -98,7 +98,7 @@ func began(err error) bool {
 
 // judge says what the end of a task means; printed is the end of its output.
 func (t Task) judge(ctx context.Context, id extensions.ID, res extensions.ExecResult, err error, printed string) error {
-	const again = "look inside whether that matters, and run it again"
+	const again = "check inside whether that matters, and run it again"
 	fail := func(kind extensions.Kind, format string, args ...any) *extensions.Error {
 		e := extensions.Errorf(kind, format, args...)
 		e.Op, e.ID = "exec", id
@@ -109,16 +109,16 @@ func (t Task) judge(ctx context.Context, id extensions.ID, res extensions.ExecRe
 		return nil
 	case err == nil:
 		return fail(extensions.KindFailed, "the command ended with exit code %d%s", res.ExitCode, printed).
-			WithRemedy("correct the command or what it needs, or expect this exit code")
+			WithRemedy("fix the command, or add this exit code to the expected ones")
 	case !began(err):
 		return err
 	case ctx.Err() != nil:
-		return fail(extensions.KindInterrupted, "the command was interrupted, and may have run in part: %w%s", err, printed).WithRemedy(again)
+		return fail(extensions.KindInterrupted, "the command was interrupted and may have run in part: %w%s", err, printed).WithRemedy(again)
 	case kind == extensions.KindTimeout:
-		return fail(kind, "the command did not end in time and was ended: %w%s", err, printed).
+		return fail(kind, "the command exceeded its timeout and was ended: %w%s", err, printed).
 			WithRemedy("make it faster, or raise its timeout")
 	case kind == extensions.KindIndeterminate:
-		return fail(kind, "nobody knows whether the command ran to its end: %w%s", err, printed).WithRemedy(again)
+		return fail(kind, "it is unknown whether the command finished: %w%s", err, printed).WithRemedy(again)
 	}
 	return err
 }

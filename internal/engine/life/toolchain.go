@@ -136,7 +136,7 @@ func runStep(ctx context.Context, b *place.Backend, h extensions.Handle, spec ex
 
 // stepRemedy names the usual cause that the output does not.
 func stepRemedy(spec extensions.Spec) string {
-	text := "correct the command in the profile or its kit, or its input files"
+	text := "fix the command in the profile or its kit, or its input files"
 	if spec.Network.Needs() != extensions.EgressNone {
 		text += "; the network is denied by default: add its download sources to network.egress"
 	}
@@ -204,7 +204,7 @@ func preRelease(ctx context.Context, b *place.Backend, row ledger.Sandbox, last 
 			return // the end is cancelled too
 		case left <= 0:
 			report.Notices = append(report.Notices, notice.Notice{Summary: "Some pre_release commands did not run",
-				Detail: fmt.Sprintf("Their time was over before toolchain.pre_release %d of %d of %s. The sandbox was destroyed anyway.", s.n, s.of,
+				Detail: fmt.Sprintf("Time ran out before toolchain.pre_release %d of %d of %s. The sandbox was destroyed anyway.", s.n, s.of,
 					row.ID)})
 			return
 		}

@@ -115,7 +115,7 @@ func (m *Manager) movable(b catalog.Binding, c extensions.Capabilities, powers [
 		return m.places.Unsupported(b.ID, extensions.PowerExtend)
 	case c.ExtendTTL == extensions.ExtendLater && to.Before(from):
 		return extensions.AtField("ttl", extensions.Errorf(extensions.KindUnsupported,
-			"%s can move a deadline only to a later time, and %s is before %s", b.ID, to.UTC().Format(time.RFC3339),
+			"%s cannot move a deadline to an earlier time, and %s is before %s", b.ID, to.UTC().Format(time.RFC3339),
 			from.UTC().Format(time.RFC3339)).
 			WithRemedy("keep the ttl and destroy the sandbox when it is no longer needed, or replace it (terraform apply -replace)"))
 	}
@@ -138,7 +138,7 @@ func (m *Manager) checkNewEnd(rec plan.Receipt, ttl time.Duration) error {
 		return err
 	}
 	if !deadline.After(m.book.Now()) {
-		return extensions.Invalid("a ttl of %s counts from %s and would already have passed", "choose a longer ttl, or destroy the sandbox",
+		return extensions.Invalid("a ttl of %s, counted from %s, has already passed", "choose a longer ttl, or destroy the sandbox",
 			profile.FormatDuration(ttl), rec.CreatedAt.UTC().Format(time.RFC3339))
 	}
 	return nil
@@ -232,7 +232,7 @@ func (m *Manager) found(ctx context.Context, id extensions.ID, notify notice.Not
 // unknownHere is the error where only the ledger could answer.
 func (m *Manager) unknownHere(id extensions.ID) error {
 	return extensions.Errorf(extensions.KindNotFound, "the ledger %s does not know sandbox %s", m.book.URL(), id).
-		WithRemedy("use its own ledger (the provider's ledger or state_dir), or replace the sandbox here")
+		WithRemedy("use its own ledger (the provider's ledger or state_dir), or replace the sandbox")
 }
 
 // retarget moves the deadline and applies patch in one operation.

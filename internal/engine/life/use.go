@@ -134,7 +134,7 @@ func (m *Manager) URL(ctx context.Context, rec plan.Receipt, port int) (extensio
 
 func checkPort(port int) error {
 	if port < 1 || port > 65535 {
-		return extensions.Invalid("port %d is not between 1 and 65535", "use the port of the service inside", port)
+		return extensions.Invalid("port %d is not between 1 and 65535", "use the port that the service listens on inside", port)
 	}
 	return nil
 }

@@ -99,8 +99,8 @@ func (p *Places) turn(ctx context.Context, c call, key string, r *retries, faile
 	case ctx.Err() != nil:
 		return p.classify(c, ctx.Err())
 	}
-	return p.classify(c, extensions.Errorf(extensions.KindUnavailable, "it asks for fewer calls, and others wait, too").
-		WithRemedy("try again later, or make fewer at once (terraform apply -parallelism)"))
+	return p.classify(c, extensions.Errorf(extensions.KindUnavailable, "it asks for fewer calls, and other calls are waiting too").
+		WithRemedy("try again later, or create fewer at once (terraform apply -parallelism)"))
 }
 
 func (p *Places) invokeOnce(ctx context.Context, c call, f func(context.Context) error) error {

@@ -84,7 +84,7 @@ func override(r *profile.Resolved, req Request) error {
 	default:
 		return extensions.AtField("isolation", extensions.Errorf(extensions.KindInvalid,
 			"%s needs at least isolation %s, and the request says %s", r.ID, r.Spec.Isolation, want).
-			WithRemedy("ask for %s or more, or for none, which is the direct mode", r.Spec.Isolation))
+			WithRemedy("request %s or more, or none, which is the direct mode", r.Spec.Isolation))
 	}
 	return nil
 }

@@ -132,7 +132,7 @@ func judgeCredentials(c *route.Candidate, d extensions.Descriptor, s Seen, creat
 		c.Unavailable = &route.Unavailable{Rule: route.RuleCredentials, Reason: reason, Help: help}
 		return nil
 	}
-	return []notice.Notice{{Summary: c.Binding + " cannot be used from here", Detail: reason + ": " + help}}
+	return []notice.Notice{{Summary: c.Binding + " cannot be used on this machine", Detail: reason + ": " + help}}
 }
 
 // CredentialsLacking says which credentials of a binding are missing, and how to set them; see
@@ -145,7 +145,7 @@ func CredentialsLacking(binding string, d extensions.Descriptor, missing [][]ext
 	}
 	reason = fmt.Sprintf("its credential %s is not set", names[0])
 	if all := d.Alternatives(); all != "" {
-		reason = "its credentials are not complete: it takes " + all
+		reason = "its credentials are incomplete: it takes " + all
 	} else if len(missing[0]) > 1 {
 		reason = fmt.Sprintf("its credentials %s are not set", names[0])
 	}

@@ -24,7 +24,7 @@ func Ceilings(c *catalog.Catalog, account string, metered bool) []ledger.Ceiling
 		out = append(out, ledger.Ceiling{Source: c.Policy, Scope: c.Scope, Currency: c.Currency, Max: c.Max, Per: c.Per})
 	}
 	if metered && !bounded {
-		out = append(out, ledger.Ceiling{Source: "the default for places that bill", Scope: account, Max: defaultCreates, Per: defaultCreateFor,
+		out = append(out, ledger.Ceiling{Source: "the default for metered places", Scope: account, Max: defaultCreates, Per: defaultCreateFor,
 			Metered: true})
 	}
 	return out

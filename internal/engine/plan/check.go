@@ -181,7 +181,7 @@ func checkMaxCost(amount string) *mistake {
 func checkSize(r Request) *mistake {
 	body, err := json.Marshal(r)
 	if err != nil {
-		return &mistake{"inputs", "the request cannot be written down: " + err.Error(), "use strings, numbers, booleans, lists and maps"}
+		return &mistake{"inputs", "the request cannot be encoded: " + err.Error(), "use strings, numbers, booleans, lists and maps"}
 	}
 	if len(body) > maxRequest {
 		return &mistake{"", fmt.Sprintf("the request has %d bytes; at most %d are accepted", len(body), maxRequest),
@@ -197,14 +197,14 @@ func checkShare(req Request, scope string) *mistake {
 		if req.ShareKey == "" {
 			return nil
 		}
-		return &mistake{"share_key", "share_key is set, but the scope is session: nobody else can hold the sandbox",
+		return &mistake{"share_key", "share_key is set, but the scope is session, which nobody else can share",
 			"set scope to agent or shared, or remove share_key"}
 	}
 	switch key := req.ShareKey; {
 	case key == "" && scope == profile.ScopeShared:
-		return &mistake{"share_key", "the scope is shared, and no share_key says with whom", "set share_key to a name that all holders give"}
+		return &mistake{"share_key", "the scope is shared, but share_key is not set", "set share_key to a name that all holders use"}
 	case key == "" && req.Consumer.Harness == "":
-		return &mistake{"share_key", "the scope is agent, and nothing says which agent", "set consumer.harness, or share_key"}
+		return &mistake{"share_key", "the scope is agent, but no agent is named", "set consumer.harness, or share_key"}
 	case key != "" && profile.CheckName(key) != nil, len(key) > maxName-shareSuffix:
 		return &mistake{"share_key", fmt.Sprintf("share_key %q cannot start a name", shown(key)),
 			fmt.Sprintf("use letters, digits, '.', '_' and '-', at most %d characters, starting with a letter or digit", maxName-shareSuffix)}
@@ -218,11 +218,11 @@ func checkShare(req Request, scope string) *mistake {
 	case req.NamePrefix != "":
 		return own("name_prefix", "the share_key names the sandbox")
 	case req.OnConflict == "adopt", req.OnConflict == OnConflictReuse:
-		return own("on_conflict", "those who give its share_key hold it together")
+		return own("on_conflict", "everybody with its share_key holds it together")
 	case req.FromSandbox != "":
 		return own("from_sandbox", "a fork is a sandbox of its own")
 	case req.DesiredMode == string(ledger.Paused):
-		return own("desired_mode", "pausing it stops what the other holders run")
+		return own("desired_mode", "pausing it would stop the other holders' work")
 	}
 	return nil
 }

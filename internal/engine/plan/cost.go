@@ -147,7 +147,7 @@ func (w worstOf) within(maxCost string) error {
 	}
 	ttl := profile.FormatDuration(w.ttl)
 	if w.sum == nil {
-		return extensions.Invalid("%s: the cost of a ttl of %s is unknown, so it may exceed max_cost %s%s", w.toKnow+", or remove max_cost",
+		return extensions.Invalid("%s: the cost for a ttl of %s is unknown, so it may exceed max_cost %s%s", w.toKnow+", or remove max_cost",
 			w.about, ttl, limit, listed(w.unknowns))
 	}
 	worst := meter.Money{Amount: *w.sum, Currency: w.currency}

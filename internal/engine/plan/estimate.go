@@ -195,7 +195,7 @@ func (d *Decision) rangeOver(est *Estimate) {
 		est.Assumptions = append(est.Assumptions, q.Assumptions...)
 	}
 	if mixed {
-		const several = "a range: candidates are priced in several currencies"
+		const several = "a range, because candidates have prices in several currencies"
 		est.Currency, est.Unknowns, est.Unpriced = "", append(est.Unknowns, several), append(est.Unpriced, several)
 	} else {
 		est.HourlyLow, est.HourlyHigh = hourly.low(), hourly.high()

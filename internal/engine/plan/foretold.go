@@ -35,7 +35,7 @@ func (d *Decision) Foretold(c *route.Candidate, told extensions.Usage, err error
 	out := Foretold{Extension: c.Binding, Host: c.HostName(), Duration: profile.FormatDuration(runs.Round(time.Millisecond)),
 		Currency: string(q.Currency), Ours: amount(q.Expected)}
 	if err == nil && (told.Running < 0 || told.Paused < 0 || told.Running > max(runs, d.TTL)+c.Capabilities.DeadlineGrain) {
-		err = extensions.Errorf(extensions.KindInternal, "it expects a run of %s, which cannot be true of %s", told.Running, out.Duration)
+		err = extensions.Errorf(extensions.KindInternal, "it expects a run of %s, which is impossible within %s", told.Running, out.Duration)
 	}
 	if err != nil {
 		out.Why = extensions.Clean(err.Error(), 300)

@@ -34,14 +34,15 @@ func (a *Asked) CheckSource(source ledger.Sandbox, account string, now time.Time
 	if len(differs) == 0 {
 		return nil
 	}
-	err := extensions.Errorf(extensions.KindInvalid, "a fork has the spec of its source, and this one differs from sandbox %s (%s@%s) in %s",
+	err := extensions.Errorf(extensions.KindInvalid, "a fork must have the spec of its source, and this one differs from sandbox %s "+
+		"(%s@%s) in %s",
 		source.ID, source.Profile, source.ProfileVersion, strings.Join(differs, ", "))
 	field := "profile"
 	if slices.Contains([]string{"inputs", "env"}, differs[0]) {
 		field = differs[0]
 	}
 	return extensions.AtField(field,
-		err.WithRemedy("give it the source's, or take a sandboxer_snapshot of the source and set from_snapshot to that"))
+		err.WithRemedy("use the source's, or take a sandboxer_snapshot of the source and set from_snapshot to it"))
 }
 
 // differsFrom lists what the spec of a fork has otherwise than its source; the profile and the arguments first, alone
@@ -49,7 +50,7 @@ func (a *Asked) CheckSource(source ledger.Sandbox, account string, now time.Time
 func (a *Asked) differsFrom(source ledger.Sandbox) []string {
 	own, was := a.SpecAt(source.Extension), extensions.Spec{}
 	if json.Unmarshal(source.Spec, &was) != nil {
-		return []string{"a spec that the ledger does not have"}
+		return []string{"the spec, which the ledger does not have"}
 	}
 	own.FromSandbox, own.FromSnapshot, own.SecretNames, own.Scope = was.FromSandbox, was.FromSnapshot, was.SecretNames, was.Scope
 	if own.Hash() == source.SpecHash {

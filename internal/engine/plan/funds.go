@@ -135,7 +135,7 @@ func (n Need) reached(paces []ledger.Pace) (told []notice.Notice) {
 	}
 	for _, pace := range paces {
 		if err := pace.Refusal(""); err != nil {
-			told = append(told, notice.Notice{Summary: "A ceiling of " + pace.Scope + " is reached",
+			told = append(told, notice.Notice{Summary: "A ceiling of " + pace.Scope + " has been reached",
 				Detail: fmt.Sprintf("%s, it would be refused: %s. What to do: %s.", now, (&ledger.TooFast{Pace: pace}).Error(),
 					extensions.RemedyOf(err))})
 		}

@@ -228,7 +228,7 @@ func LimitOf(err error) string {
 	case errors.As(err, &short), errors.As(err, &unpriced):
 		return "it cannot be paid for"
 	case errors.As(err, &fast):
-		return "a ceiling is reached"
+		return "a ceiling has been reached"
 	}
 	return ""
 }

@@ -96,8 +96,8 @@ func (d *Decision) noteOrigin() {
 	case d.carries(chosen):
 		s := d.Evidence.Snapshot
 		d.Notices = append(d.Notices, notice.Notice{Summary: fmt.Sprintf("Snapshot %s is restored at another place", s.ID),
-			Detail: fmt.Sprintf("%s keeps it, and the sandbox starts at %s: its %d bytes come through this machine, and nothing is made of "+
-				"them before their digest is proved.", keeperOf(*s), chosen.ID(), s.SizeBytes)})
+			Detail: fmt.Sprintf("%s keeps it, and the sandbox starts at %s. Its %d bytes pass through this machine, which checks their digest "+
+				"before anything uses them.", keeperOf(*s), chosen.ID(), s.SizeBytes)})
 	}
 }
 
@@ -107,14 +107,14 @@ func (d *Decision) noteFork(source ledger.Sandbox, chosen *route.Candidate) {
 	forks := d.cat.Bindings[chosen.Index].Descriptor.Forks
 	if forks.RunningOnly && source.Mode == ledger.Paused {
 		d.Notices = append(d.Notices, notice.Notice{Summary: "The fork's source is paused",
-			Detail: "At " + chosen.ID() + " only what runs can be forked: resume sandbox " + string(source.ID) +
-				" before the fork is made (desired_mode = \"running\", or `sandboxer sandbox resume`)."})
+			Detail: chosen.ID() + " forks only running sandboxes: resume sandbox " + string(source.ID) + " first (desired_mode = \"running\", " +
+				"or `sandboxer sandbox resume`)."})
 	}
 	var was extensions.Spec
 	if !forks.HoldsSecrets || json.Unmarshal(source.Spec, &was) != nil || len(was.SecretNames) == 0 {
 		return
 	}
-	d.Notices = append(d.Notices, notice.Notice{Summary: "The fork's memory has the secrets of its source",
-		Detail: "At " + chosen.ID() + " what runs in sandbox " + string(source.ID) + " goes on in the fork, with its secrets (" +
-			strings.Join(was.SecretNames, ", ") + ") in its memory. New commands get the fork's own."})
+	d.Notices = append(d.Notices, notice.Notice{Summary: "The fork has its source's secrets in memory",
+		Detail: "At " + chosen.ID() + " the processes of sandbox " + string(source.ID) + " continue in the fork, with their secrets (" +
+			strings.Join(was.SecretNames, ", ") + ") in memory. New commands get the fork's own secrets."})
 }

@@ -144,7 +144,7 @@ func (j *judge) checkNames() error {
 	for _, name := range j.Hosts {
 		if !j.there(name, host) {
 			known, _ := j.names(host)
-			return invalid("no extension of the catalog can use host %q", name).At("hosts").
+			return invalid("no extension in the catalog can use host %q", name).At("hosts").
 				WithRemedy("%s", didYouMean(name, known))
 		}
 	}

@@ -46,7 +46,7 @@ func (l *Line) classified(ctx context.Context, method string, of *sent, err erro
 	if l.Soon != nil {
 		if wait, ok := l.Soon(st); ok {
 			e := extensions.Errorf(extensions.KindUnavailable, "%s takes fewer calls: %w", l.Vendor, said).
-				WithRemedy("try again later, or make fewer at once (terraform apply -parallelism)")
+				WithRemedy("try again later, or create fewer at once (terraform apply -parallelism)")
 			e.RetryAfter = wait
 			return e
 		}

@@ -17,7 +17,7 @@ import (
 func (c *Client) unsent(ctx context.Context, err error) error {
 	if ctx.Err() == nil { // the limiter foresees that the deadline comes first
 		return extensions.Errorf(extensions.KindUnavailable, "calls to %s have to wait: %s", c.Vendor, c.words(err.Error())).
-			WithRemedy("try again later, or make fewer at once (terraform apply -parallelism)")
+			WithRemedy("try again later, or create fewer at once (terraform apply -parallelism)")
 	}
 	return fmt.Errorf("nothing was sent to %s: %w", c.Vendor, ctx.Err())
 }
@@ -78,7 +78,7 @@ func general(k Call, a Answer) (kind extensions.Kind, remedy string) {
 	case s == http.StatusUnauthorized, s == http.StatusForbidden:
 		return extensions.KindUnauthorized, "check the credential: it is wrong, has expired, or is not allowed to do this"
 	case s == http.StatusTooManyRequests, s == http.StatusTooEarly:
-		return extensions.KindUnavailable, "try again later, or make fewer at once (terraform apply -parallelism)"
+		return extensions.KindUnavailable, "try again later, or create fewer at once (terraform apply -parallelism)"
 	case s == http.StatusServiceUnavailable && a.Own:
 		return extensions.KindUnavailable, "try again later"
 	case s == http.StatusNotImplemented && a.Own:
