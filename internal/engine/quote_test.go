@@ -72,7 +72,7 @@ func TestMaxCostNeedsAPriceThatIsKnown(t *testing.T) {
 	b := newBench(t)
 	for name, c := range map[string]struct{ from, to, says string }{
 		"a price nobody knows": {`price: "0.40"`, `confidence: unknown`,
-			"the cost of a ttl of 2h is unknown, so it may exceed max_cost 1.00 USD (the price of sandbox"},
+			"the cost for a ttl of 2h is unknown, so it may exceed max_cost 1.00 USD (the price of sandbox"},
 		"a size nobody gave":     {`component: sandbox, unit: sandbox-hour`, `component: disk, unit: disk-gib-hour`, "the amount of disk"},
 		"another currency":       {"USD", "EUR", "does not convert currencies"},
 		"a number out of bounds": {`"0.40"`, `"9000000"`, "costs up to 18000000.00 USD"},

@@ -34,7 +34,7 @@ func TestATaskIsJudgedByItsExitCode(t *testing.T) {
 		"0 is not":        {task: shell("true"), expected: []int{3}, kind: extensions.KindFailed, says: "exit code 0"},
 		"no such program": {task: engine.Task{ExecRequest: engine.ExecRequest{Command: []string{"nosuch"}}}, kind: extensions.KindFailed, code: 127},
 		"both, and secret": {task: engine.Task{ExecRequest: engine.ExecRequest{Shell: "true", Env: map[string]string{"A": "x"}},
-			Secrets: map[string]extensions.Secret{"A": extensions.NewSecret("y")}}, kind: extensions.KindInvalid, says: "A is a variable and a secret"},
+			Secrets: map[string]extensions.Secret{"A": extensions.NewSecret("y")}}, kind: extensions.KindInvalid, says: "A is set both as a variable and as a secret"},
 	} {
 		c.task.Expected = c.expected
 		res, err := w.Perform(ctx, s.Receipt, c.task)
