@@ -61,13 +61,13 @@ func TestAProfileNamesWhatItsSandboxesStartFrom(t *testing.T) {
 	}
 	// Another one of the name says nothing about which is meant.
 	twin := b.keep(source, engine.SnapshotRequest{Name: "base"})
-	refused(t, b, "keeps 2 snapshots called base")
+	refused(t, b, "has 2 snapshots named base")
 	for _, snap := range []engine.SnapshotView{base, twin, other} {
 		if _, err := b.DeleteSnapshot(t.Context(), snap, false); err != nil {
 			t.Fatal(told(err))
 		}
 	}
-	refused(t, b, "keeps 0 snapshots called base")
+	refused(t, b, "has 0 snapshots named base")
 	unchanged("without the snapshot")
 	b.end(source, first, own, plain)
 	b.clean()

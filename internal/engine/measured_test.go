@@ -193,7 +193,7 @@ func TestUseIsReadWhileASandboxLives(t *testing.T) {
 	for name, c := range map[string]struct {
 		cpu *int64
 		why string
-	}{"unreachable": {nil, "nobody answers"}, "impossible": {n(1 << 50), "its measure was not believed: CPU of"},
+	}{"unreachable": {nil, "nobody answers"}, "impossible": {n(1 << 50), "its measurement was not believed: CPU of"},
 		"negative": {n(-1), "it is negative"}} {
 		a, r := read(c.cpu)
 		if !strings.Contains(a.Why, c.why) || a.Charges[0].Amount < "12" || a.Charges[0].Amount > "19" || r.Running[0].OwnKey.Sum < "12" ||

@@ -75,7 +75,7 @@ func TestPlatformCreditPaysForNoPausedSandboxWithoutAnEnd(t *testing.T) {
 	t.Parallel()
 	b := newStopping(t)
 	b.grant(20 * dollar)
-	b.refused(b.Engine, engine.Request{Profile: b.profile, Name: "one", TTL: "5m", DesiredMode: "paused"}, extensions.KindUnsupported, "without limit")
+	b.refused(b.Engine, engine.Request{Profile: b.profile, Name: "one", TTL: "5m", DesiredMode: "paused"}, extensions.KindUnsupported, "the cost has no limit")
 	s := b.create(engine.Request{Name: "one", TTL: "5m"})
 	req := s.Request
 	req.DesiredMode = "paused"
