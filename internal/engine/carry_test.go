@@ -124,10 +124,10 @@ func TestASnapshotThatCannotBeReadLeavesNothing(t *testing.T) {
 	}{
 		"its place is unreachable": {func(t *testing.T, x anywhere) {
 			rule(t, x, saasstub.Rule{Op: vendor.OpAny, Do: vendor.DoUnreachable})
-		}, extensions.KindUnreachable, "could not be read at its own place, ext.anywhere"},
+		}, extensions.KindUnreachable, ", which ext.anywhere keeps, could not be read"},
 		"its place loses it meanwhile": {func(t *testing.T, x anywhere) {
 			rule(t, x, saasstub.Rule{Op: vendor.OpReadSnapshot, Do: vendor.DoUnreachable})
-		}, extensions.KindUnreachable, "could not be read at its own place, ext.anywhere"},
+		}, extensions.KindUnreachable, ", which ext.anywhere keeps, could not be read"},
 		"its bytes are not those that were kept": {func(t *testing.T, x anywhere) {
 			all, err := filepath.Glob(filepath.Join(x.dir, "this-machine", "snapshots", "*.tar"))
 			if err != nil || len(all) != 1 {
