@@ -24,7 +24,7 @@ func (b *backend) Pause(ctx context.Context, h extensions.Handle) (o extensions.
 	if err != nil {
 		return o, err
 	}
-	return b.observe(h.ID, s), nil
+	return b.observe(s).Observation, nil
 }
 
 // pause returns the sandbox once it rests. What would delete it at its stop is lifted before.
@@ -75,10 +75,10 @@ func (b *backend) Resume(ctx context.Context, h extensions.Handle, deadline time
 		err = b.desktop(ctx, h)
 	}
 	if err == nil {
-		s, err = b.all.Owned(ctx, h)
+		s, _, err = b.Owned(ctx, h)
 	}
 	if err != nil {
 		return o, err
 	}
-	return b.observe(h.ID, s), nil
+	return b.observe(s).Observation, nil
 }
