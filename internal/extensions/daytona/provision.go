@@ -53,10 +53,9 @@ func (b *backend) prepare(ctx context.Context, spec extensions.Spec) (func(conte
 	var err error
 	fork := spec.FromSandbox != ""
 	if !fork {
-		in, err = b.request(ctx, spec)
-	}
-	if extensions.MayBeDone(err) {
-		err = extensions.Errorf(extensions.KindUnavailable, "what it starts from was not ready in time: %w", err).WithRemedy("try again")
+		if in, err = b.request(ctx, spec); extensions.MayBeDone(err) {
+			err = extensions.Errorf(extensions.KindUnavailable, "what it starts from was not ready in time: %w", err).WithRemedy("try again")
+		}
 	}
 	return func(ctx context.Context) (string, error) {
 		if fork {

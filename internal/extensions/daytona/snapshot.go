@@ -21,9 +21,7 @@ func (b *backend) listed(ctx context.Context, id, ref string, until func(shelf.N
 		}
 		return err
 	}
-	type page struct { // an id is in one name
-		Items []api.SnapshotDto `json:"items"`
-	}
+	type page struct{ Items []api.SnapshotDto } // an id is in one name
 	p, _, err := rest.Ask(ctx, b.control, rest.Call{Method: http.MethodGet, Path: []string{"snapshots"}, Query: url.Values{"name": {id}}},
 		func(p *page) bool { return p.Items != nil })
 	for i := range p.Items {
