@@ -183,8 +183,7 @@ func roomsKeepTheirFloor(_ graph, p pkg) []string {
 var neighbors = map[string][]string{
 	"shtext": {}, "deadline": {}, "grpcline": {}, "frames": {}, "ociimage": {}, "ready": {"shtext"}, "netwall": {"shtext"}, "hostlease": {"shtext", "deadline"},
 	"held": {}, "pace": {}, "shelf": {}, "byname": {"looks", "ready"}, "indoors": {"contents", "execwire", "ready", "tarbox"},
-	"looks": {}, "kept": {}, "named": {"labels", "looks", "ready"}, "guest": {"contents", "execwire", "ready", "tarbox"},
-	"contents": {"execwire", "tarbox"}, "spool": {}, "execwire": {"shtext", "deadline"}, "tarbox": {"shtext", "execwire", "spool"},
+	"looks": {}, "contents": {"execwire", "tarbox"}, "spool": {}, "execwire": {"shtext", "deadline"}, "tarbox": {"shtext", "execwire", "spool"},
 }
 
 func sharedRoomsKnowTheirNeighbors(_ graph, p pkg) []string {

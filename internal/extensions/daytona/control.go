@@ -13,7 +13,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/internal/api"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/deadline"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/labels"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/named"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 )
 
@@ -34,20 +33,12 @@ func labelsOf(spec extensions.Spec) map[string]string {
 	return m
 }
 
-// sandboxes are those of the account. The vendor's name of each is its id.
-func (b *backend) sandboxes() named.Shelf[*sandbox] {
-	return named.Shelf[*sandbox]{Vendor: vendor, Account: b.account, Handle: handle, Check: checkHandle, List: b.list, Observe: b.observe,
-		Gone: gone,
-		Get: func(ctx context.Context, h extensions.Handle) (*sandbox, error) {
-			return b.get(ctx, cmp.Or(h.Ref, string(h.ID)))
-		},
-		End: func(ctx context.Context, s *sandbox) error {
-			_, err := b.act(ctx, http.MethodDelete, s.Id, nil)
-			return err
-		},
-		Told: func(s *sandbox) named.Told {
-			return named.Told{Ref: s.Id, Labels: s.Labels, Ending: s.at(api.SandboxStateDestroying), StartedAt: stamp(value(s.CreatedAt))}
-		}}
+// look reads the sandbox of a handle, by its name if the handle has no more.
+func (b *backend) look(ctx context.Context, h extensions.Handle) (*sandbox, error) {
+	if err := checkHandle(h); err != nil {
+		return nil, err
+	}
+	return b.get(ctx, cmp.Or(h.Ref, string(h.ID)))
 }
 
 // get reads one sandbox by the vendor's id or its name. KindNotFound is the vendor's own word, that it is destroyed too.

@@ -30,10 +30,10 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/guest"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/kept"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/named"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/byname"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/indoors"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/shelf"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
 )
 
@@ -65,7 +65,6 @@ func (x extension) Open(ctx context.Context, cfg extensions.Config) (_ extension
 	}
 	b.control, err = rest.Open(rest.Options{Vendor: vendor, Base: b.apiURL, Judge: judge, Bearer: b.token, Secrets: b.secrets})
 	b.creates = rate.NewLimiter(rate.Every(time.Minute/time.Duration(b.perMinute)), int(b.perMinute))
-	b.all, b.Shelf, b.Guests = b.sandboxes(), b.snapshots(), &guest.Guests{Vendor: vendor, Enter: b.enter}
 	return b, err
 }
 
@@ -75,6 +74,11 @@ func bound(x extension, cfg extensions.Config) (b *backend, err error) {
 	if b.settings, err = parseConfig(cfg); err == nil {
 		b.desc, err = extensions.Declared(x, cfg.Values)
 	}
+	b.Place = byname.Place[*sandbox]{Vendor: vendor, Handle: handle, Look: b.look, List: b.list, Tell: b.observe, Make: b.prepare,
+		Clear: b.clear, End: b.end, Gone: gone}
+	b.Door = indoors.Door{Vendor: vendor, Enter: b.enter, Start: b.desktop}
+	b.Shelf = shelf.Shelf{Vendor: vendor, Handler: Handler, Version: handleVersion, Ref: refName, Declared: b.desc.Snapshots,
+		Each: b.listed, Take: b.taken, Sure: true, Drop: b.drop}
 	return b, err
 }
 
@@ -94,9 +98,10 @@ func credentials(given map[string]extensions.Secret) (token extensions.Secret, f
 // backend is one account, a part of an organization at the vendor.
 type backend struct {
 	settings
-	*guest.Guests
-	*kept.Shelf
-	all     named.Shelf[*sandbox]
+	byname.Place[*sandbox] // makes, finds, watches and ends sandboxes
+	indoors.Door           // commands, files, and what a sandbox is filled with
+	shelf.Shelf            // snapshots
+
 	desc    extensions.Descriptor
 	token   extensions.Secret
 	secrets map[string]extensions.Secret

@@ -40,8 +40,3 @@ func notHere(a rest.Answer) bool {
 	return a.Own && (a.Status == http.StatusBadRequest || a.Status == http.StatusNotFound) && strings.Contains(text, "not found") &&
 		(strings.HasPrefix(text, "Snapshot") || strings.HasPrefix(text, "Region"))
 }
-
-// maybe reports whether a failed call may have had its effect.
-func maybe(err error) bool {
-	return extensions.IsKind(err, extensions.KindIndeterminate) || extensions.IsKind(err, extensions.KindTimeout)
-}

@@ -13,7 +13,7 @@ import (
 // deadline is read back. An own installation has none: what moves is when it ends an unused sandbox.
 func (b *backend) Extend(ctx context.Context, h extensions.Handle, deadline time.Time) (err error) {
 	defer tell("extend", h.ID, &err)
-	s, err := b.all.Owned(ctx, h)
+	s, _, err := b.Owned(ctx, h)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ func (b *backend) CanFork(ctx context.Context, h extensions.Handle) (err error) 
 }
 
 func (b *backend) source(ctx context.Context, h extensions.Handle) (*sandbox, error) {
-	s, err := b.all.Owned(ctx, h)
+	s, _, err := b.Owned(ctx, h)
 	switch {
 	case err == nil && b.rests(s):
 		err = extensions.Paused(h.ID)

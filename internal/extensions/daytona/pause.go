@@ -24,7 +24,7 @@ func (b *backend) Pause(ctx context.Context, h extensions.Handle) (o extensions.
 	if err != nil {
 		return o, err
 	}
-	return b.observe(h.ID, s), nil
+	return b.observe(s).Observation, nil
 }
 
 // pause returns the sandbox once it rests. What would delete it at its stop is lifted before.
@@ -63,7 +63,7 @@ func (b *backend) Resume(ctx context.Context, h extensions.Handle, deadline time
 		_, err = b.act(ctx, http.MethodPost, s.Id, nil, "start")
 	}
 	if err == nil {
-		s, err = b.await(ctx, h, b.runs)
+		_, err = b.await(ctx, h, b.runs)
 	}
 	if err == nil && !b.cloud {
 		_, err = b.act(ctx, http.MethodPost, s.Id, nil, "autodelete", "0")
@@ -75,10 +75,7 @@ func (b *backend) Resume(ctx context.Context, h extensions.Handle, deadline time
 		err = b.desktop(ctx, h)
 	}
 	if err == nil {
-		s, err = b.all.Owned(ctx, h)
+		return b.Runs(ctx, h)
 	}
-	if err != nil {
-		return o, err
-	}
-	return b.observe(h.ID, s), nil
+	return o, err
 }

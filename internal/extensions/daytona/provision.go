@@ -18,17 +18,19 @@ func (b *backend) Provision(ctx context.Context, spec extensions.Spec) (h extens
 	if err := cmp.Or(spec.CheckIdentity(time.Now()), b.refuse(spec)); err != nil {
 		return h, o, err
 	}
-	h, s, err := b.all.Make(ctx, spec, b.create)
-	if err != nil {
+	if h, o, err = b.Place.Provision(ctx, spec); err != nil {
 		return h, o, err
 	}
-	wrong := b.otherwise(ctx, spec, s)
-	if extensions.IsKind(wrong, extensions.KindUnsupported) {
-		if _, err := b.Teardown(context.WithoutCancel(ctx), h); err == nil {
+	s, _, err := b.Owned(ctx, h)
+	if err == nil {
+		err = b.otherwise(ctx, spec, s)
+	}
+	if extensions.IsKind(err, extensions.KindUnsupported) {
+		if _, lost := b.Teardown(context.WithoutCancel(ctx), h); lost == nil {
 			h = extensions.Handle{}
 		}
 	}
-	return h, extensions.Observation{ID: spec.ID, Handle: h, Phase: extensions.PhaseProvisioning, Generation: spec.Generation}, wrong
+	return h, o, err
 }
 
 // otherwise says what the vendor made in another way than it was asked to; nil = nothing.
@@ -44,30 +46,47 @@ func (b *backend) otherwise(ctx context.Context, spec extensions.Spec, s *sandbo
 	return b.ends(ctx, s, spec.Deadline)
 }
 
-// create asks for the sandbox; its name is our id, so a second one cannot be made. left says that something may exist.
-func (b *backend) create(ctx context.Context, spec extensions.Spec) (_ *sandbox, left bool, err error) {
-	in, err := b.request(ctx, spec)
-	if err != nil {
-		if left = spec.FromSandbox != "" && (maybe(err) || extensions.IsKind(err, extensions.KindInterrupted)); !left && maybe(err) {
+// prepare makes what a sandbox starts from ready and returns the create. A fork keeps its source's state in the create, which
+// may so leave that alone.
+func (b *backend) prepare(ctx context.Context, spec extensions.Spec) (func(context.Context) (string, error), error) {
+	var in newSandbox
+	var err error
+	fork := spec.FromSandbox != ""
+	if !fork {
+		if in, err = b.request(ctx, spec); extensions.MayBeDone(err) {
 			err = extensions.Errorf(extensions.KindUnavailable, "what it starts from was not ready in time: %w", err).WithRemedy("try again")
 		}
-		return nil, left, err
 	}
+	return func(ctx context.Context) (string, error) {
+		if fork {
+			if in, err = b.request(ctx, spec); err != nil {
+				return "", err
+			}
+		}
+		return b.create(ctx, spec, in)
+	}, err
+}
+
+// clear drops what a fork that was not made would have come from.
+func (b *backend) clear(ctx context.Context, spec extensions.Spec) error {
+	if spec.FromSandbox == "" {
+		return nil
+	}
+	return b.drop(ctx, forkName(spec.ID))
+}
+
+// create asks for the sandbox; its name is our id, so a second one cannot be made.
+func (b *backend) create(ctx context.Context, spec extensions.Spec, in newSandbox) (string, error) {
 	s, a, err := rest.Ask(ctx, b.control, rest.Call{Method: http.MethodPost, Path: []string{"sandbox"}, In: in, Turn: b.creates},
 		is(string(spec.ID)))
-	switch {
-	case err != nil && a.Own && a.Status == http.StatusConflict: // the name is held: by whom?
-		if held, found, lost := b.all.Adopt(ctx, spec); lost != nil || found {
-			return held, false, lost
-		}
-	case err != nil && notHere(a) && spec.FromSnapshot == nil && spec.FromSandbox == "":
+	switch fork := spec.FromSandbox != ""; {
+	case err != nil && notHere(a) && spec.FromSnapshot == nil && !fork:
 		err = extensions.Errorf(extensions.KindUnsupported, "%s has no such snapshot or region: %w", vendor, err).
 			WithRemedy("name one of the organization's snapshots in options.snapshot or in the binding's config, and one of its regions")
+	case fork && extensions.IsKind(err, extensions.KindUnreachable):
+		err = extensions.Errorf(extensions.KindIndeterminate, "its source's state is kept, and no more: %w", err)
 	}
-	if left = maybe(err); err != nil && !left && spec.FromSandbox != "" {
-		left = b.drop(context.WithoutCancel(ctx), forkName(spec.ID)) != nil
-	}
-	return s, left, err
+	return s.Id, err
 }
 
 // request is the body of a create. The environment is not in it: whoever reads the sandbox reads that, too.

@@ -2,14 +2,10 @@ package daytona
 
 import (
 	"context"
-	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/byname"
 )
-
-// look is how often a sandbox on its way is looked at.
-const look = time.Second
 
 // WaitReady implements extensions.Backend. It waits for the vendor, fills a new sandbox, then asks the probe until it succeeds.
 func (b *backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (o extensions.Observation, err error) {
@@ -17,33 +13,34 @@ func (b *backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensi
 	if _, err := b.await(ctx, h, b.settled); err != nil {
 		return o, err
 	}
-	if err := b.Ready(ctx, spec, h, workDirOf(spec), func(ctx context.Context) error { return b.desktop(ctx, h) }); err != nil {
+	if err := b.Furnish(ctx, spec, h); err != nil {
 		return o, err
 	}
 	s, err := b.await(ctx, h, b.runs)
 	if err != nil {
 		return o, err
 	}
-	return b.observe(h.ID, s), nil
+	return b.observe(s).Observation, nil
 }
 
 // await returns a sandbox once it is as was wanted; one that failed never is.
 func (b *backend) await(ctx context.Context, h extensions.Handle, wanted func(*sandbox) bool) (s *sandbox, err error) {
-	err = ready.Wait{Interval: look, Timeout: -1}.Until(ctx, func(ctx context.Context) (_ string, err error) {
-		if s, err = b.all.Owned(ctx, h); err != nil || wanted(s) {
+	err = byname.OnItsWay.Until(ctx, func(ctx context.Context) (_ string, err error) {
+		var o byname.Told
+		if s, o, err = b.Owned(ctx, h); err != nil || wanted(s) {
 			return "", err
 		}
-		if o := b.observe(h.ID, s); o.Phase == extensions.PhaseFailed || o.Phase == extensions.PhaseExpired {
-			return "", extensions.Errorf(extensions.KindFailed, "%s says %s: %s", vendor, s.state(), o.Reason).
+		if o.Phase == extensions.PhaseFailed || o.Phase == extensions.PhaseExpired {
+			return "", extensions.Errorf(extensions.KindFailed, "%s says %s: %s", vendor, o.State, o.Reason).
 				WithRemedy("look at the image or the snapshot, and at the organization's limits")
 		}
-		return vendor + " says " + string(s.state()), nil
+		return vendor + " says " + o.State, nil
 	})
 	return s, err
 }
 
 // runs reports whether a sandbox has started.
-func (b *backend) runs(s *sandbox) bool { return b.observe("", s).Phase == extensions.PhaseReady }
+func (b *backend) runs(s *sandbox) bool { return b.observe(s).Phase == extensions.PhaseReady }
 
 // settled reports whether a sandbox is not on its way from one mode to the other.
 func (b *backend) settled(s *sandbox) bool { return b.runs(s) || b.rests(s) }

@@ -4,53 +4,41 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"regexp"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/internal/api"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/kept"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/byname"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/shelf"
 )
 
-var snapshotName = regexp.MustCompile(`^(snp-[a-z2-7]{20})-(sbx-[a-z2-7]{20})$`)
-
-// snapshots are those of the account.
-func (b *backend) snapshots() *kept.Shelf {
-	type page struct { // an id is in one name
-		Items []api.SnapshotDto `json:"items"`
+// listed shows the snapshots with an id in their name, or the one of a ref.
+func (b *backend) listed(ctx context.Context, id, ref string, until func(shelf.Named) bool) error {
+	if ref != "" {
+		k, err := b.kept(ctx, ref)
+		if err == nil {
+			until(named(k))
+		}
+		return err
 	}
-	return &kept.Shelf{Vendor: vendor, Handler: Handler, Version: handleVersion, Kind: b.desc.Snapshots.Kinds[0], Ref: refName,
-		Name: snapshotName, Settle: taking, Drop: b.drop,
-		Get: func(ctx context.Context, ref string) (kept.Kept, error) {
-			k, err := b.kept(ctx, ref)
-			return told(k), err
-		},
-		List: func(ctx context.Context, id string, show func(kept.Kept)) error {
-			p, _, err := rest.Ask(ctx, b.control, rest.Call{Method: http.MethodGet, Path: []string{"snapshots"}, Query: url.Values{"name": {id}}},
-				func(p *page) bool { return p.Items != nil })
-			for i := range p.Items {
-				show(told(&p.Items[i]))
-			}
-			return err
-		}}
+	type page struct{ Items []api.SnapshotDto } // an id is in one name
+	p, _, err := rest.Ask(ctx, b.control, rest.Call{Method: http.MethodGet, Path: []string{"snapshots"}, Query: url.Values{"name": {id}}},
+		func(p *page) bool { return p.Items != nil })
+	for i := range p.Items {
+		if until(named(&p.Items[i])) {
+			break
+		}
+	}
+	return err
 }
 
-func told(k *api.SnapshotDto) kept.Kept {
-	return kept.Kept{Ref: k.Id, Names: []string{k.Name}, CreatedAt: k.CreatedAt}
+func named(k *api.SnapshotDto) shelf.Named {
+	return shelf.Named{Name: k.Name, Ref: k.Id, At: k.CreatedAt}
 }
 
-// Snapshot implements extensions.Snapshotter. The vendor takes one of a stopped container, or of a running virtual machine with
-// its memory.
-func (b *backend) Snapshot(ctx context.Context, h extensions.Handle, spec extensions.SnapshotSpec) (made extensions.Snapshot, err error) {
-	defer tell("snapshot", h.ID, &err)
-	if err = kept.CheckID(spec.ID); err == nil {
-		err = spec.CheckKind(b.desc.Snapshots)
-	}
-	if err != nil {
-		return made, err
-	}
-	s, err := b.all.Owned(ctx, h)
+// taken takes one of a stopped container, or of a running virtual machine with its memory.
+func (b *backend) taken(ctx context.Context, h extensions.Handle, spec extensions.SnapshotSpec) (made shelf.Named, err error) {
+	s, _, err := b.Owned(ctx, h)
 	if err != nil {
 		return made, err
 	}
@@ -70,7 +58,7 @@ func (b *backend) Snapshot(ctx context.Context, h extensions.Handle, spec extens
 	if err == nil {
 		var k *api.SnapshotDto
 		if k, err = b.take(ctx, s, name); err == nil {
-			made, _ = b.Ours(told(k))
+			made = named(k)
 		}
 	}
 	return made, err
@@ -85,7 +73,7 @@ func (b *backend) take(ctx context.Context, s *sandbox, name string) (*api.Snaps
 	if err != nil && !extensions.IsKind(err, extensions.KindConflict) { // another process was quicker
 		return nil, err
 	}
-	err = ready.Wait{Interval: look, Timeout: -1}.Until(ctx, func(ctx context.Context) (string, error) {
+	err = byname.OnItsWay.Until(ctx, func(ctx context.Context) (string, error) {
 		source, gone := b.get(ctx, s.Id) // first: it says that it is done when the snapshot is there
 		if k, err = b.kept(ctx, name); err != nil {
 			if !extensions.IsKind(err, extensions.KindNotFound) || gone != nil || !source.at(api.SandboxStateSnapshotting) {
@@ -137,7 +125,7 @@ func (b *backend) restored(ctx context.Context, spec extensions.Spec) (*api.Snap
 	}
 	var k *api.SnapshotDto
 	asked := false
-	err := ready.Wait{Interval: look, Timeout: -1}.Until(ctx, func(ctx context.Context) (why string, err error) {
+	err := byname.OnItsWay.Until(ctx, func(ctx context.Context) (why string, err error) {
 		if k, err = b.kept(ctx, h.Ref); err != nil {
 			return "", err
 		}

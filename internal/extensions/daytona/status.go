@@ -3,20 +3,24 @@ package daytona
 import (
 	"cmp"
 	"context"
-	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/internal/api"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/byname"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/labels"
 )
 
-// observe reads what the vendor tells of a sandbox.
-func (b *backend) observe(id extensions.ID, s *sandbox) extensions.Observation {
+// observe reads what the vendor tells of a sandbox. Another account's has no id.
+func (b *backend) observe(s *sandbox) byname.Told {
+	id, err := extensions.ParseID(s.Labels[extensions.LabelID])
+	if err != nil || s.Labels[extensions.LabelAccount] != b.account {
+		id = ""
+	}
 	cpu, memory, disk := extensions.Milli(s.Cpu*1000), int64(s.Memory*1024), int64(s.Disk*1024)
-	o := extensions.Observation{ID: id, Handle: handle(id, s.Id), Generation: labels.Generation(s.Labels),
-		StartedAt: stamp(value(s.CreatedAt)), Deadline: stamp(s.AutoDestroyAt),
-		Allocated: extensions.Resources{CPU: &cpu, MemoryMB: &memory, DiskMB: &disk}}
+	o := byname.Told{State: string(s.state()), Observation: extensions.Observation{ID: id, Handle: handle(id, s.Id),
+		Generation: labels.Generation(s.Labels), StartedAt: stamp(value(s.CreatedAt)), Deadline: stamp(s.AutoDestroyAt),
+		Allocated: extensions.Resources{CPU: &cpu, MemoryMB: &memory, DiskMB: &disk}}}
 	if s.Gpu > 0 {
 		o.Allocated.GPU = &extensions.GPU{Count: int64(s.Gpu)}
 		if s.GpuType != nil {
@@ -27,8 +31,8 @@ func (b *backend) observe(id extensions.ID, s *sandbox) extensions.Observation {
 	if b.vm {
 		rests = []api.SandboxState{api.SandboxStatePausing, api.SandboxStatePaused}
 	}
-	switch state := s.state(); {
-	case slices.Contains(rests, state):
+	switch {
+	case s.at(rests...):
 		o.Phase = extensions.PhasePaused
 	case s.at(api.SandboxStateStarted, api.SandboxStateResizing, api.SandboxStateSnapshotting, api.SandboxStateForking):
 		o.Phase, o.Reachability = extensions.PhaseReady, extensions.Reachability{WorkDir: s.Labels[labelWorkDir]}
@@ -40,26 +44,21 @@ func (b *backend) observe(id extensions.ID, s *sandbox) extensions.Observation {
 		o.Err = extensions.Errorf(extensions.KindUnavailable, "%s does not know the state of %s", vendor, s.Id)
 		tell("status", id, &o.Err)
 	case s.at(api.SandboxStateDestroying):
-		o.Phase, o.Reason = extensions.PhaseFailed, vendor+" destroys it"
+		o.Phase, o.Reason, o.Leaving = extensions.PhaseFailed, vendor+" destroys it", true
 		if !o.Deadline.IsZero() && !time.Now().Before(o.Deadline) {
 			o.Phase = extensions.PhaseExpired
 		}
 	case s.at(api.SandboxStateError, api.SandboxStateBuildFailed):
 		o.Phase, o.Reason = extensions.PhaseFailed, cmp.Or(extensions.Clean(value(s.ErrorReason), 400), "it failed at "+vendor)
 	default:
-		o.Phase, o.Reason = extensions.PhaseFailed, "it was stopped at "+vendor+" ("+extensions.Clean(string(state), 40)+"), and what ran is gone"
+		o.Phase, o.Reason = extensions.PhaseFailed, "it was stopped at "+vendor+" ("+extensions.Clean(o.State, 40)+"), and what ran is gone"
 	}
 	return o
 }
 
-// Status implements extensions.Backend.
-func (b *backend) Status(ctx context.Context, handles []extensions.Handle) ([]extensions.Observation, error) {
-	return b.all.Status(ctx, handles)
-}
-
 // Find implements extensions.Backend. What is left of a fork that was never made has a handle without a name.
 func (b *backend) Find(ctx context.Context, id extensions.ID) (extensions.Handle, error) {
-	h, err := b.all.Find(ctx, id)
+	h, err := b.Place.Find(ctx, id)
 	if extensions.IsKind(err, extensions.KindNotFound) && b.vm {
 		if _, err = b.kept(ctx, forkName(id)); err == nil {
 			return handle(id, ""), nil

@@ -1,6 +1,7 @@
 package daytona
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -11,7 +12,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/guest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/indoors"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 )
 
@@ -32,7 +33,7 @@ type toolbox struct {
 }
 
 // enter reaches the inside of a handle's sandbox, which runs.
-func (b *backend) enter(ctx context.Context, h extensions.Handle) (*guest.Guest, error) {
+func (b *backend) enter(ctx context.Context, h extensions.Handle) (*indoors.Room, error) {
 	t, err := b.toolbox(ctx, h)
 	if err != nil {
 		return nil, err
@@ -41,24 +42,21 @@ func (b *backend) enter(ctx context.Context, h extensions.Handle) (*guest.Guest,
 	archives := calls
 	archives.MaxInput = maxArchive
 	dir := t.sandbox.Labels[labelWorkDir]
-	if dir == "" {
-		dir = t.home
-	}
-	return &guest.Guest{Ref: t.sandbox.Id, WorkDir: dir, User: t.sandbox.User, Run: calls.Transport, Archives: archives.Transport, Whole: true,
-		Read: t.read}, nil
+	return &indoors.Room{Ref: t.sandbox.Id, WorkDir: dir, Begin: cmp.Or(dir, t.home), User: t.sandbox.User, Run: calls.Transport,
+		Archives: archives.Transport, Whole: true, Read: t.read}, nil
 }
 
 func (b *backend) toolbox(ctx context.Context, h extensions.Handle) (*toolbox, error) {
-	s, err := b.all.Owned(ctx, h)
+	s, told, err := b.Owned(ctx, h)
 	if err != nil {
 		return nil, err
 	}
-	switch b.observe(h.ID, s).Phase {
+	switch told.Phase {
 	case extensions.PhaseReady:
 	case extensions.PhasePaused:
 		return nil, extensions.Paused(h.ID)
 	default:
-		return nil, extensions.Errorf(extensions.KindUnavailable, "it does not run: %s says %s", vendor, s.state()).
+		return nil, extensions.Errorf(extensions.KindUnavailable, "it does not run: %s says %s", vendor, told.State).
 			WithRemedy("wait until it has started; if it failed, create it anew")
 	}
 	t := &toolbox{sandbox: s, upload: "upload"}

@@ -17,11 +17,11 @@ const previewHeader = "x-daytona-preview-token"
 // URL implements extensions.URLGiver.
 func (b *backend) URL(ctx context.Context, h extensions.Handle, port int) (u extensions.URL, err error) {
 	defer tell("url", h.ID, &err)
-	s, err := b.all.Owned(ctx, h)
+	s, told, err := b.Owned(ctx, h)
 	if err != nil {
 		return u, err
 	}
-	if b.observe(h.ID, s).Phase == extensions.PhasePaused {
+	if told.Phase == extensions.PhasePaused {
 		return u, extensions.Paused(h.ID)
 	}
 	if s.Public {

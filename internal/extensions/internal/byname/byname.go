@@ -44,6 +44,9 @@ type Place[T any] struct {
 	Make func(ctx context.Context, spec extensions.Spec) (create func(ctx context.Context) (ref string, err error), err error)
 	// Refused says what a create's failure means once it is sure that nothing has its name; nil = what it says.
 	Refused func(spec extensions.Spec, err error) error
+	// Clear ends what a create made beside the sandbox, once it is sure that nothing has its name; nil = it makes nothing. If it
+	// fails, the create leaves a handle.
+	Clear func(ctx context.Context, spec extensions.Spec) error
 	// End ends a sandbox of ours. The place may do it later, within Gone. One that is gone is KindNotFound.
 	End  func(ctx context.Context, t Told) error
 	Gone ready.Wait

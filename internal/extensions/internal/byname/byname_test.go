@@ -150,6 +150,45 @@ func TestTheNameDecidesWhatACreateLeft(t *testing.T) {
 	}
 }
 
+// What a create makes beside its sandbox is ended once nothing has its name, and not before; if it cannot be, a handle is left.
+func TestWhatACreateMadeBesideIsCleared(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		refused extensions.Kind
+		there   bool
+		fails   error
+		cleared int
+		left    bool
+	}{
+		"nothing has the name":  {extensions.KindExhausted, false, nil, 1, false},
+		"it cannot be cleared":  {extensions.KindExhausted, false, extensions.Errorf(extensions.KindUnavailable, "busy"), 1, true},
+		"the sandbox is there":  {extensions.KindConflict, true, nil, 0, true},
+		"nobody knows":          {extensions.KindIndeterminate, false, nil, 0, true},
+		"it was made by a call": {"", true, nil, 0, true},
+	} {
+		spec, cleared := extensions.Spec{ID: newID(t), Generation: 1}, 0
+		v := &vendor{named: map[extensions.ID]*one{}, create: func() error {
+			if c.refused == "" {
+				return nil
+			}
+			return extensions.Errorf(c.refused, "refused")
+		}}
+		if c.there {
+			v.named[spec.ID] = &one{id: spec.ID, account: ours, ref: "a", generation: 1}
+		}
+		p := v.place()
+		p.Clear = func(_ context.Context, of extensions.Spec) error {
+			if of.ID == spec.ID {
+				cleared++
+			}
+			return c.fails
+		}
+		if h, _, err := p.Provision(t.Context(), spec); cleared != c.cleared || h.IsZero() == c.left {
+			t.Errorf("%s: cleared %d times, %s, %v", name, cleared, h.Encode(), err)
+		}
+	}
+}
+
 // Only what carries the handle's id and account is ended, and its end is awaited.
 func TestOnlyOursIsEndedAndItsAbsenceConfirmed(t *testing.T) {
 	t.Parallel()

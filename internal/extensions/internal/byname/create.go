@@ -47,6 +47,9 @@ func (p *Place[T]) decided(ctx context.Context, spec extensions.Spec, refused er
 		if p.Refused != nil {
 			refused = p.Refused(spec, refused)
 		}
+		if p.Clear != nil && p.Clear(ctx, spec) != nil {
+			return nameless, refused
+		}
 		return extensions.Handle{}, refused
 	case extensions.IsKind(err, extensions.KindUnauthorized) && extensions.IsKind(refused, extensions.KindUnauthorized):
 		return extensions.Handle{}, refused // it listens to none of our calls

@@ -30,6 +30,8 @@ type Shelf struct {
 	Each func(ctx context.Context, id, ref string, until func(Named) bool) error
 	// Take makes a snapshot of a sandbox that has none of this id, under a name that the id begins.
 	Take func(ctx context.Context, h extensions.Handle, spec extensions.SnapshotSpec) (Named, error)
+	// Sure says that Take, done again, makes no other one and waits until the first is whole; so no list is asked before it.
+	Sure bool
 	// Drop deletes one. One that is gone is KindNotFound.
 	Drop func(ctx context.Context, ref string) error
 }
@@ -77,8 +79,12 @@ func (s *Shelf) snapshot(ctx context.Context, h extensions.Handle, spec extensio
 	if err := spec.CheckKind(s.Declared); err != nil {
 		return made, err
 	}
-	made, err = s.find(ctx, spec.ID)
-	if extensions.IsKind(err, extensions.KindIndeterminate) { // not listed
+	if s.Sure {
+		err = checkID(spec.ID)
+	} else {
+		made, err = s.find(ctx, spec.ID)
+	}
+	if s.Sure && err == nil || extensions.IsKind(err, extensions.KindIndeterminate) { // not listed
 		var n Named
 		if n, err = s.Take(ctx, h, spec); err != nil {
 			return made, err
@@ -94,6 +100,13 @@ func (s *Shelf) snapshot(ctx context.Context, h extensions.Handle, spec extensio
 	return made, err
 }
 
+func checkID(id string) error {
+	if !extensions.ValidSnapshotID(id) {
+		return extensions.Errorf(extensions.KindInvalid, "%q is not a snapshot id", extensions.Clean(id, 80))
+	}
+	return nil
+}
+
 // FindSnapshot implements extensions.Snapshotter.
 func (s *Shelf) FindSnapshot(ctx context.Context, id string) (extensions.Snapshot, error) {
 	found, err := s.find(ctx, id)
@@ -101,8 +114,8 @@ func (s *Shelf) FindSnapshot(ctx context.Context, id string) (extensions.Snapsho
 }
 
 func (s *Shelf) find(ctx context.Context, id string) (found extensions.Snapshot, err error) {
-	if !extensions.ValidSnapshotID(id) {
-		return found, extensions.Errorf(extensions.KindInvalid, "%q is not a snapshot id", extensions.Clean(id, 80))
+	if err := checkID(id); err != nil {
+		return found, err
 	}
 	there := false
 	err = s.Each(ctx, id, "", func(n Named) bool {

@@ -84,6 +84,14 @@ func TestASnapshotIsTakenOnce(t *testing.T) {
 	if made, err := late.Snapshot(t.Context(), h, spec); err != nil || made.Handle.Ref != "im-new" || !made.CreatedAt.Equal(spec.CreatedAt) {
 		t.Errorf("a list that lags: %+v, %v", made, err)
 	}
+	sure, _ := on(map[string]string{"im-half": id + ":" + sandbox}, false)
+	sure.Sure = true
+	if made, err := sure.Snapshot(t.Context(), h, spec); err != nil || made.Handle.Ref != "im-new" {
+		t.Errorf("one that a list may show half: %+v, %v", made, err)
+	}
+	if _, err := sure.Snapshot(t.Context(), h, extensions.SnapshotSpec{ID: "snp-"}); !extensions.IsKind(err, extensions.KindInvalid) {
+		t.Errorf("no id: %v", err)
+	}
 	spec.Kind = extensions.SnapshotMemory
 	if _, err := s.Snapshot(t.Context(), h, spec); !extensions.IsKind(err, extensions.KindUnsupported) {
 		t.Errorf("another kind: %v", err)
