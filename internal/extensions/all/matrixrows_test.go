@@ -23,7 +23,8 @@ func TestEveryDeclaredFactHasARow(t *testing.T) {
 	t.Parallel()
 	const published = 17
 	facts := reflect.TypeFor[extensions.Capabilities]().NumField()
-	kept := reflect.TypeFor[extensions.Snapshots]().NumField() + reflect.TypeFor[extensions.Forks]().NumField()
+	kept := reflect.TypeFor[extensions.Snapshots]().NumField() + reflect.TypeFor[extensions.Forks]().NumField() +
+		reflect.TypeFor[extensions.Pauses]().NumField()
 	// Provides has two rows; place, recoverable, find and list are of the descriptor.
 	if want := facts + 1 + 4 + kept + len(extensions.Powers); rows() != want {
 		t.Errorf("%d rows, want %d: a capability was added without a row", rows(), want)
