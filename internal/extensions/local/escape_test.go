@@ -69,9 +69,14 @@ func TestAsAnOrdinaryUser(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(home) })
 	must(t, os.Chown(home, ordinaryUID, ordinaryUID))
-	self, err := os.ReadFile("/proc/self/exe")
+	self, err := os.Readlink("/proc/self/exe")
 	must(t, err)
-	must(t, os.WriteFile(home+"/local.test", self, 0o755))
+	// Another process copies it: one that is forked here meanwhile would hold the file open for writing, and nobody could run it.
+	out, err := exec.Command("cp", self, home+"/local.test").CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	must(t, os.Chmod(home+"/local.test", 0o755))
 	must(t, os.Chown(home+"/local.test", ordinaryUID, ordinaryUID))
 	cmd := exec.Command(home+"/local.test", "-test.parallel=4", "-test.timeout=9m")
 	if testing.Short() {
