@@ -48,7 +48,8 @@ func vendors() []extensions.Extension {
 
 // rent adds the vendors with the credentials of accounts.
 func rent(o *engine.Options, all logins) {
-	o.Extensions, o.Credentials = append(o.Extensions[:len(o.Extensions):len(o.Extensions)], vendors()...), map[string]map[string]engine.Secret{}
+	o.Extensions = append(o.Extensions[:len(o.Extensions):len(o.Extensions)], vendors()...)
+	o.Credentials = map[string]map[string]engine.Secret{}
 	for binding, login := range all {
 		o.Credentials[binding] = map[string]engine.Secret{}
 		for name, value := range login {

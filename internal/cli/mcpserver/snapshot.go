@@ -41,7 +41,8 @@ func (s *Server) snapshot(ctx context.Context, in snapshotInput, notify func(eng
 		return snapshotOutput{}, extensions.Errorf(extensions.KindExhausted, "%d snapshots are allowed in this session", s.limits.Sandboxes).
 			WithRemedy("delete one with sandbox_destroy")
 	}
-	v, err := s.engine.Snapshot(ctx, m.Receipt, engine.SnapshotRequest{Live: in.Live, AllowEnd: in.End, Retention: s.limits.TTL.Round(time.Second).String()})
+	v, err := s.engine.Snapshot(ctx, m.Receipt, engine.SnapshotRequest{Live: in.Live, AllowEnd: in.End,
+		Retention: s.limits.TTL.Round(time.Second).String()})
 	for _, n := range v.Notices {
 		notify(n)
 	}

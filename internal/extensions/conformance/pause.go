@@ -73,28 +73,29 @@ var pauseChecks = []check{
 			e.Error("a command that was held did not go on")
 		}
 	}},
-	{name: "pause/ends-what-runs-as-declared", power: extensions.PowerPause, also: []extensions.Power{extensions.PowerExec}, run: func(e *env) {
-		if !e.desc.Pauses.EndsWhatRuns {
-			return
-		}
-		spec, h, _ := e.ready()
-		heard, ended := e.running(h, "echo on; sleep 4; echo off; printf x >>ran")
-		e.pause(h)
-		e.resume(h, spec.Deadline)
-		began := time.Now()
-		if err := <-ended; err == nil {
-			e.Error("a command that ran is told of as if it had ended by itself")
-		} else {
-			e.wantKind("a command that ran", err, extensions.KindIndeterminate)
-		}
-		if took := time.Since(began); took > e.h.limit() {
-			e.Errorf("the end of a command was told %s after the resume", took)
-		}
-		time.Sleep(time.Until(began.Add(4*time.Second + heldLonger)))
-		if heard.has("off") || e.sh(h, "cat ran 2>/dev/null || printf not") != "not" {
-			e.Error("a command goes on, or was begun again, where a pause is said to end it")
-		}
-	}},
+	{name: "pause/ends-what-runs-as-declared", power: extensions.PowerPause, also: []extensions.Power{extensions.PowerExec},
+		run: func(e *env) {
+			if !e.desc.Pauses.EndsWhatRuns {
+				return
+			}
+			spec, h, _ := e.ready()
+			heard, ended := e.running(h, "echo on; sleep 4; echo off; printf x >>ran")
+			e.pause(h)
+			e.resume(h, spec.Deadline)
+			began := time.Now()
+			if err := <-ended; err == nil {
+				e.Error("a command that ran is told of as if it had ended by itself")
+			} else {
+				e.wantKind("a command that ran", err, extensions.KindIndeterminate)
+			}
+			if took := time.Since(began); took > e.h.limit() {
+				e.Errorf("the end of a command was told %s after the resume", took)
+			}
+			time.Sleep(time.Until(began.Add(4*time.Second + heldLonger)))
+			if heard.has("off") || e.sh(h, "cat ran 2>/dev/null || printf not") != "not" {
+				e.Error("a command goes on, or was begun again, where a pause is said to end it")
+			}
+		}},
 	{name: "pause/keeps-the-files", power: extensions.PowerPause, also: []extensions.Power{extensions.PowerExec}, run: func(e *env) {
 		spec, h, _ := e.ready()
 		e.sh(h, "printf kept >f")

@@ -31,7 +31,8 @@ func (b *Backend) probe(ctx context.Context) (extensions.Facts, error) {
 		none := extensions.IdleReapNone
 		f.Narrowing.IdleReap = &none
 		f.Powers = slices.DeleteFunc(extension{}.Describe().Powers, func(p extensions.Power) bool { return slices.Contains(freezing, p) })
-		f.Notes = append(f.Notes, "pause: without cgroups the engine freezes nothing, so a sandbox is not paused or forked, and its snapshots are live")
+		f.Notes = append(f.Notes,
+			"pause: without cgroups the engine freezes nothing, so a sandbox is not paused or forked, and its snapshots are live")
 	}
 	f.Machine.Isolation, f.Machine.Expiry, f.Machine.Egress = levels, extensions.ExpiryHost, extensions.EgressDenyOnly
 	if info.OSType != "linux" {

@@ -108,7 +108,8 @@ func (b *Backend) resolveSnapshot(ctx context.Context, h extensions.SnapshotHand
 	if h.Extension != Handler || h.Version < 1 || h.Version > handleVersion {
 		return kept{}, extensions.Errorf(extensions.KindInvalid, "this version does not read this snapshot handle of %s", Handler)
 	}
-	if err := b.engine.check(ctx, h.Data, "the snapshot "+extensions.Clean(h.ID, 60), "use the engine that keeps it (DOCKER_HOST, config.endpoint)"); err != nil {
+	if err := b.engine.check(ctx, h.Data, "the snapshot "+extensions.Clean(h.ID, 60),
+		"use the engine that keeps it (DOCKER_HOST, config.endpoint)"); err != nil {
 		return kept{}, err
 	}
 	k, err := b.snapshotOf(ctx, h.ID)

@@ -58,7 +58,7 @@ func TestARunWhoseExecutableWasReplacedStillStartsSandboxes(t *testing.T) {
 	self, err := os.ReadFile("/proc/self/exe")
 	must(t, err)
 	old := filepath.Join(t.TempDir(), "sandboxer")
-	must(t, os.WriteFile(old, self, 0o755)) //nolint:gosec // a program
+	must(t, os.WriteFile(old, self, 0o755))
 	cmd := exec.Command(old)
 	cmd.Env = []string{driverEnv + "=replaced", driverStateEnv + "=" + filepath.Dir(b.settings.root), driverIDEnv + "=" + string(id),
 		driverLifeEnv + "=" + time.Minute.String(), launcherEnv + "=" + testLauncher()}

@@ -30,7 +30,8 @@ func usageOf(w *whole) extensions.Usage {
 	}
 	u.Running = max(0, u.EndedAt.Sub(u.StartedAt))
 	memory := int64(w.Session.Memory) * u.Running.Milliseconds()
-	u.CPUMillis, u.EgressBytes, u.MemoryMiBMillis = whole64(w.Sandbox.CPUMillis), whole64(w.Sandbox.EgressBytes, w.Sandbox.IngressBytes), &memory
+	u.CPUMillis, u.EgressBytes = whole64(w.Sandbox.CPUMillis), whole64(w.Sandbox.EgressBytes, w.Sandbox.IngressBytes)
+	u.MemoryMiBMillis = &memory
 	return u
 }
 

@@ -228,7 +228,8 @@ func (v *Vendor) shown(s *sandbox, schema string) map[string]any {
 	out := map[string]any{"id": s.id, "organizationId": v.Organization, "name": s.name, "user": "daytona", "env": s.env, "labels": s.labels,
 		"public": false, "networkBlockAll": s.blockAll, "target": s.target, "cpu": s.cpu, "gpu": s.gpu, "memory": s.memory, "disk": s.disk,
 		"toolboxProxyUrl": v.ToolboxURL + "/toolbox", "state": s.state, "desiredState": "started", "autoStopInterval": s.autoStop,
-		"autoDeleteInterval": s.autoDelete, "autoPauseInterval": s.autoPause, "autoArchiveInterval": s.autoArchive, "createdAt": stamp(s.made), "updatedAt": stamp(s.changed),
+		"autoDeleteInterval": s.autoDelete, "autoPauseInterval": s.autoPause, "autoArchiveInterval": s.autoArchive,
+		"createdAt": stamp(s.made), "updatedAt": stamp(s.changed),
 		"lastActivityAt": stamp(s.active), "sandboxClass": s.class, "daemonVersion": "0.190.0"}
 	for name, text := range map[string]string{"snapshot": s.snapshot, "errorReason": s.reason, "gpuType": s.gpuType} {
 		if text != "" {

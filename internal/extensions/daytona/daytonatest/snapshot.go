@@ -175,7 +175,8 @@ func (v *Vendor) listSnapshots(r *http.Request, _ []byte) (any, error) {
 		}
 	}
 	from := min((page-1)*limit, total)
-	return map[string]any{"items": items[from:min(from+limit, total)], "total": total, "page": page, "totalPages": (total + limit - 1) / limit}, nil
+	return map[string]any{"items": items[from:min(from+limit, total)], "total": total, "page": page,
+		"totalPages": (total + limit - 1) / limit}, nil
 }
 
 // Snapshots are the names of those that were made, by id.

@@ -64,7 +64,8 @@ func start(t testing.TB, cloud bool) *Vendor {
 	v := &Vendor{Wire: vendortest.NewWire(t, "Daytona"), t: t, cloud: cloud,
 		Key: fmt.Sprintf("dtn_%040x", time.Now().UnixNano()), JWT: fmt.Sprintf("ey%040x", time.Now().UnixNano()),
 		Organization: "1b6e9a52-0000-4000-8000-00000000a11c", Domain: "proxy.daytona.test", shelf: box.NewShelf(t), slow: 1,
-		sandboxes: map[string]*sandbox{}, snapshots: own(cloud), stored: map[string][]byte{}, gone: map[string]listed{}, listeners: map[int]string{}}
+		sandboxes: map[string]*sandbox{}, snapshots: own(cloud), stored: map[string][]byte{}, gone: map[string]listed{},
+		listeners: map[int]string{}}
 	var err error
 	if v.api, v.inside, err = descriptions(cloud); err != nil {
 		t.Fatalf("Daytona's description: %v", err)

@@ -26,8 +26,7 @@ type one struct {
 // vendor has one sandbox of each name.
 type vendor struct {
 	named  map[extensions.ID]*one // by the id that the name is made of
-	made   int
-	ends   []string // what it was told to end
+	ends   []string               // what it was told to end
 	create func() error
 	fails  error // of a look
 	slow   int   // looks that still show what was ended

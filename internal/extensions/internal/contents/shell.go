@@ -51,8 +51,8 @@ const maxWords = 300
 
 func (s Shell) do(ctx context.Context, program string, in []byte, args ...string) ([]byte, error) {
 	var out, words bytes.Buffer
-	exit, err := s.Run(ctx, execwire.Process{Argv: append([]string{"/bin/sh", "-c", program, "sh", s.Home}, args...), Stdin: bytes.NewReader(in),
-		Stdout: &out, Stderr: &words})
+	exit, err := s.Run(ctx, execwire.Process{Argv: append([]string{"/bin/sh", "-c", program, "sh", s.Home}, args...),
+		Stdin: bytes.NewReader(in), Stdout: &out, Stderr: &words})
 	if err == nil && exit != 0 {
 		err = extensions.Errorf(extensions.KindUnsupported, "%s cannot hold %s: code %d: %s", s.Where, extensions.Clean(args[0], 200), exit,
 			extensions.LastLines(words.String(), maxWords)).
