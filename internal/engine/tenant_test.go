@@ -89,7 +89,7 @@ func atDaytona(t testing.TB, v *daytonatest.Vendor, config map[string]any) accou
 				ids = append(ids, s["name"].(string))
 			}
 			return ids
-		}, made: v.Creates}
+		}, images: func() int { return len(v.Snapshots()) }, made: v.Creates}
 }
 
 // tenant is a bench whose profile runs at one such account, binding ext.hosted.

@@ -60,11 +60,14 @@ func (b *Backend) ReadSnapshot(ctx context.Context, h extensions.SnapshotHandle,
 		func(ctx context.Context) error { return x.ReadSnapshot(ctx, h, w) })
 }
 
-// FindSnapshotSettled looks up a snapshot by ID, repeatedly until the place's look-ups must show one.
+// FindSnapshotSettled looks up a snapshot by ID, repeatedly while the place is busy with one, and until its look-ups must show it.
 func (b *Backend) FindSnapshotSettled(ctx context.Context, id string) (extensions.SnapshotHandle, error) {
 	find, start := b.Binding.Descriptor.Snapshots.Find, time.Now()
 	for {
 		h, err := b.FindSnapshot(ctx, id)
+		if pause := busy(err); pause > 0 && time.Since(start) < busyLimit && flight.Sleep(ctx, pause) == nil {
+			continue
+		}
 		switch {
 		case find.Strength != extensions.FindEventual || !extensions.IsKind(err, extensions.KindIndeterminate):
 			return h, err

@@ -72,11 +72,8 @@ func (b *backend) list(ctx context.Context) (all []*sandbox, err error) {
 		if err != nil {
 			return "", err
 		}
-		for _, s := range p.Items {
-			if refName.MatchString(s.Id) && !s.at(api.SandboxStateDestroyed) {
-				all = append(all, s)
-			}
-		}
+		no := func(s *sandbox) bool { return !refName.MatchString(s.Id) || s.at(api.SandboxStateDestroyed) }
+		all = append(all, slices.DeleteFunc(p.Items, no)...)
 		return value(p.Next), nil
 	})
 	return all, err

@@ -78,7 +78,7 @@ func bound(x extension, cfg extensions.Config) (b *backend, err error) {
 		Clear: b.clear, End: b.end, Gone: gone}
 	b.Door = indoors.Door{Vendor: vendor, Enter: b.enter, Start: b.desktop}
 	b.Shelf = shelf.Shelf{Vendor: vendor, Handler: Handler, Version: handleVersion, Ref: refName, Declared: b.desc.Snapshots,
-		Each: b.listed, Take: b.taken, Sure: true, Drop: b.drop}
+		Each: b.listed, Take: b.taken, Taking: b.taking, Sure: true, Drop: b.drop}
 	return b, err
 }
 

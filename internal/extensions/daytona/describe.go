@@ -24,15 +24,7 @@ Input is sent as a whole before its command starts (at most 64 MiB); there are n
 organizations of the vendor's lower tiers have a policy that comes first. Nobody reaches a port inside without the header of its URL.
 The screen of a ` + "`desktop`" + ` that a profile requires is the page at the URL of port 6080, if the image has the programs.`
 
-// How long lists may lack what exists. The vendor promises nothing of either; a look-up by name is current, and a snapshot can be
-// missing while it is taken.
-const (
-	settle = 30 * time.Second
-	taking = 15 * time.Minute
-)
-
-// gpuModels are those that the cloud's description names.
-var gpuModels = []string{"H100", "H200", "RTX-PRO-6000", "RTX-4090", "RTX-5090"}
+const settle = 30 * time.Second // how long lists may lack what exists: the vendor promises nothing, but for look-ups by name
 
 // Describe implements extensions.Extension.
 func (extension) Describe() extensions.Descriptor {
@@ -60,7 +52,8 @@ func (extension) Describe() extensions.Descriptor {
 			IsolationLevels: []extensions.Isolation{extensions.IsolationContainer, extensions.IsolationVM},
 			FsSnapshot:      true, PauseResume: true, PausedExpiry: extensions.ExpiryNative,
 			PricingModel: extensions.PricingMetered, IdleCostModel: extensions.IdleMetered, BillingModel: extensions.BillingWallClock,
-			GPU: true, GPUModels: gpuModels, Limits: []extensions.Limit{extensions.LimitCPU, extensions.LimitMemory, extensions.LimitDisk},
+			GPU: true, GPUModels: []string{"H100", "H200", "RTX-PRO-6000", "RTX-4090", "RTX-5090"}, // as the cloud's description has them
+			Limits:  []extensions.Limit{extensions.LimitCPU, extensions.LimitMemory, extensions.LimitDisk},
 			CPUStep: 1000, MemoryStepMB: 1024, DiskStepMB: 1024,
 			Provides: extensions.Provides{RuntimeKinds: []string{"vendor-hosted", "workarea"}, RequirementKinds: []string{
 				extensions.RequireLongRunning, extensions.RequireNetworkEgress, extensions.RequireDesktop, "gpu", "image"}}.
@@ -76,7 +69,7 @@ func (extension) Describe() extensions.Descriptor {
 
 // snapshotsOf is what all snapshots are like here.
 func snapshotsOf(kinds ...extensions.SnapshotKind) extensions.Snapshots {
-	return extensions.Snapshots{Kinds: kinds, HoldsSecrets: true, Find: extensions.Find{Strength: extensions.FindEventual, Settle: taking}}
+	return extensions.Snapshots{Kinds: kinds, HoldsSecrets: true, Find: extensions.Find{Strength: extensions.FindEventual, Settle: settle}}
 }
 
 // Declare implements extensions.Declarer: what a class of sandboxes is, and what an installation of the user's lacks.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/internal/api"
@@ -34,6 +35,16 @@ func (b *backend) listed(ctx context.Context, id, ref string, until func(shelf.N
 
 func named(k *api.SnapshotDto) shelf.Named {
 	return shelf.Named{Name: k.Name, Ref: k.Id, At: k.CreatedAt}
+}
+
+// taking names a sandbox of which a snapshot is being taken. Version 0.190 lists none before it is whole.
+func (b *backend) taking(ctx context.Context) (string, error) {
+	all, err := b.list(ctx)
+	i := slices.IndexFunc(all, func(s *sandbox) bool { return s.at(api.SandboxStateSnapshotting) })
+	if i < 0 {
+		return "", err
+	}
+	return all[i].Id, err
 }
 
 // taken takes one of a stopped container, or of a running virtual machine with its memory.

@@ -1,9 +1,12 @@
 package daytona_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/daytonatest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 )
 
@@ -36,6 +39,27 @@ func TestASnapshotIsRestoredWhereItIsAndActivatedBefore(t *testing.T) {
 	v.SetSnapshotState(s.Handle.Ref, "error")
 	if _, _, err := b.Provision(t.Context(), exttest.Spec(t, cfg, from(s))); !extensions.IsKind(err, extensions.KindNotFound) {
 		t.Errorf("of one that is broken: %v", err)
+	}
+}
+
+// An installation of version 0.190 lists no snapshot before it is whole: until then nobody can say that it is absent.
+func TestASnapshotThatIsBeingTakenIsNotAbsent(t *testing.T) {
+	t.Parallel()
+	v := daytonatest.StartSelfHosted(t)
+	cfg, b := openFor(t, v, map[string]any{"edition": "self-hosted"})
+	_, h := made(t, cfg, b)
+	paused(t, b, h)
+	v.SetSlow(-1)
+	id, err := extensions.NewSnapshotID(nil)
+	must(t, err)
+	ctx, stop := context.WithTimeout(t.Context(), time.Second)
+	defer stop()
+	s := b.(extensions.Snapshotter)
+	if _, err := s.Snapshot(ctx, h, extensions.SnapshotSpec{ID: id, Account: cfg.Account}); err == nil {
+		t.Fatal("it was taken")
+	}
+	if _, err := s.FindSnapshot(t.Context(), id); !extensions.IsKind(err, extensions.KindConflict) {
+		t.Errorf("while it is taken: %v", err)
 	}
 }
 

@@ -13,6 +13,8 @@ import (
 // name is that of a snapshot, after a part of the place's own and before its version.
 var name = regexp.MustCompile(`(?:^|/)(snp-[a-z2-7]{20})[:-](sbx-[a-z2-7]{20})(?::[^/]*)?$`)
 
+const takingPause = 2 * time.Second
+
 // Named is one name that the place lists.
 type Named struct {
 	Name, Ref string    // Ref is the place's own name of what has it
@@ -32,6 +34,9 @@ type Shelf struct {
 	Take func(ctx context.Context, h extensions.Handle, spec extensions.SnapshotSpec) (Named, error)
 	// Sure says that Take, done again, makes no other one and waits until the first is whole; so no list is asked before it.
 	Sure bool
+	// Taking names a sandbox of which a snapshot is being taken, "" = none: until then Each may lack what was begun. nil = a
+	// snapshot that was begun is listed as soon as any other.
+	Taking func(ctx context.Context) (string, error)
 	// Drop deletes one. One that is gone is KindNotFound.
 	Drop func(ctx context.Context, ref string) error
 }
@@ -125,10 +130,27 @@ func (s *Shelf) find(ctx context.Context, id string) (found extensions.Snapshot,
 		return there
 	})
 	if err == nil && !there {
+		if err = s.busy(ctx); err != nil {
+			return found, err
+		}
 		err = extensions.Errorf(extensions.KindIndeterminate, "%s does not list it; a new snapshot can be missing for %s", s.Vendor,
 			s.Declared.Find.Settle)
 	}
 	return found, err
+}
+
+// busy is KindConflict, with the time to ask again, while a snapshot is being taken.
+func (s *Shelf) busy(ctx context.Context) error {
+	if s.Taking == nil {
+		return nil
+	}
+	of, err := s.Taking(ctx)
+	if err == nil && of != "" {
+		e := extensions.Errorf(extensions.KindConflict, "%s takes a snapshot of %s, and does not list it before it has", s.Vendor, of)
+		e.RetryAfter = takingPause
+		return e
+	}
+	return err
 }
 
 // StatSnapshot implements extensions.Snapshotter.

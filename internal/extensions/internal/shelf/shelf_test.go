@@ -2,6 +2,7 @@ package shelf_test
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"regexp"
 	"slices"
@@ -64,6 +65,28 @@ func TestANameTellsOfASnapshot(t *testing.T) {
 		if _, err := s.FindSnapshot(t.Context(), asked); !extensions.IsKind(err, kind) {
 			t.Errorf("%s: %v", asked, err)
 		}
+	}
+}
+
+// What is being taken, and not listed yet, is a reason to ask again, for as long as it is.
+func TestWhatIsBeingTakenIsNotAbsent(t *testing.T) {
+	t.Parallel()
+	names, of := map[string]string{}, "a"
+	s, _ := on(names, false)
+	s.Taking = func(context.Context) (string, error) { return of, nil }
+	_, err := s.FindSnapshot(t.Context(), id)
+	var e *extensions.Error
+	if !errors.As(err, &e) || e.Kind != extensions.KindConflict || e.RetryAfter <= 0 {
+		t.Errorf("while it is taken: %v", err)
+	}
+	names["im-a"] = id + ":" + sandbox
+	if found, err := s.FindSnapshot(t.Context(), id); err != nil || found.Handle.Ref != "im-a" {
+		t.Errorf("beside another that is taken: %+v, %v", found, err)
+	}
+	delete(names, "im-a")
+	of = ""
+	if _, err := s.FindSnapshot(t.Context(), id); !extensions.IsKind(err, extensions.KindIndeterminate) {
+		t.Errorf("when none is taken: %v", err)
 	}
 }
 
