@@ -42,17 +42,21 @@ func onBoth(t *testing.T, files map[string]string, f func(t *testing.T, b *bench
 	}
 }
 
-// fleetLease is how long the dead of machines that share a ledger are waited for.
-const fleetLease = 3 * time.Second
+// fleetLease is how long the dead of machines that share a ledger are waited for. A machine as busy as the tests make it must be
+// able to say in time that it lives.
+const fleetLease = 5 * time.Second
+
+// waking has the lease of tests that wait for the dead.
+func waking(b *bench) { b.Lease = fleetLease }
 
 // newFleet is the first of several machines, each with a state folder of its
 // own, that share a vendor and a ledger in PostgreSQL.
-func newFleet(t *testing.T, more string) *bench {
+func newFleet(t *testing.T, binding string, more ...with) *bench {
 	t.Helper()
-	return newBench(t, onLedger(pgtest.New(t)), onFiles(map[string]string{
-		"extensions/ext.mine.yaml":   bound("ext.mine", "$VENDOR", more),
+	return newBench(t, append([]with{onLedger(pgtest.New(t)), onFiles(map[string]string{
+		"extensions/ext.mine.yaml":   bound("ext.mine", "$VENDOR", binding),
 		"profiles/profile.mine.yaml": profile("profile.mine", "extension: ext.mine\n"),
-	}), func(b *bench) { b.profile, b.Lease = "profile.mine", fleetLease })
+	}), func(b *bench) { b.profile = "profile.mine" }}, more...)...)
 }
 
 // offline is a machine with places of its own, and a ledger in PostgreSQL that

@@ -116,7 +116,7 @@ func TestAnotherMachineSettlesWhatADeadOneLeft(t *testing.T) {
 	for _, point := range points {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
-			f := newFleet(t, "")
+			f := newFleet(t, "", waking)
 			f.killed(order{Do: "create", Name: "one", Dir: t.TempDir()}, point)
 			died := time.Now()
 			b := f.machine()
@@ -149,7 +149,7 @@ func TestAnotherMachineSettlesWhatADeadOneLeft(t *testing.T) {
 // before others may take it for dead, and leaves nothing behind.
 func TestAMachineCutOffGivesUpBeforeItIsTakenForDead(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t, "")
+	f := newFleet(t, "", waking)
 	cut := pgtest.NewCutter(t, f.Ledger)
 	a := f.machine(onLedger(cut.Address))
 	b := f.machine()
