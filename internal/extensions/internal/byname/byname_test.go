@@ -149,6 +149,40 @@ func TestTheNameDecidesWhatACreateLeft(t *testing.T) {
 	}
 }
 
+// A create that is refused before it is sent leaves what an earlier call of its id made.
+func TestARefusedCreateDoesNotForgetWhatAnEarlierOneMade(t *testing.T) {
+	t.Parallel()
+	mine := one{account: ours, ref: "a", generation: 2}
+	theirs, over := mine, mine
+	theirs.account, over.ended = "other", "its time was over"
+	for name, c := range map[string]struct {
+		there *one
+		look  error
+		ref   string
+	}{
+		"it is there":        {&mine, nil, "a"},
+		"nothing is there":   {nil, nil, ""},
+		"it has ended":       {&over, nil, ""},
+		"another's is there": {&theirs, nil, ""},
+		"nobody tells":       {nil, extensions.Errorf(extensions.KindUnavailable, "busy"), ""},
+	} {
+		spec := extensions.Spec{ID: newID(t), Generation: 2}
+		v := &vendor{named: map[extensions.ID]*one{}, fails: c.look, slow: 1}
+		if c.there != nil {
+			there := *c.there
+			there.id, v.named[spec.ID] = spec.ID, &there
+		}
+		p := v.place()
+		p.Make = func(context.Context, extensions.Spec) (func(context.Context) (string, error), error) {
+			return nil, extensions.Errorf(extensions.KindUnsupported, "its image is gone")
+		}
+		h, _, err := p.Provision(t.Context(), spec)
+		if !extensions.IsKind(err, extensions.KindUnsupported) || h.Ref != c.ref || h.IsZero() != (c.ref == "") {
+			t.Errorf("%s: %s, %v", name, h.Encode(), err)
+		}
+	}
+}
+
 // What a create makes beside its sandbox is ended once nothing has its name, and not before; if it cannot be, a handle is left.
 func TestWhatACreateMadeBesideIsCleared(t *testing.T) {
 	t.Parallel()

@@ -19,6 +19,9 @@ func (p *Place[T]) Provision(ctx context.Context, spec extensions.Spec) (extensi
 func (p *Place[T]) provision(ctx context.Context, spec extensions.Spec) (extensions.Handle, error) {
 	create, err := p.Make(ctx, spec)
 	if err != nil {
+		if _, told, look := p.its(ctx, p.Handle(spec.ID, "")); look == nil && told.Ended == "" {
+			return told.Handle, err // an earlier call made it, when what it starts from was still there
+		}
 		return extensions.Handle{}, err
 	}
 	ref, err := create(ctx)
