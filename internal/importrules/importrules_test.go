@@ -114,6 +114,7 @@ func TestEachRuleCanFail(t *testing.T) {
 		"types know a database":             {engine + "/ledger", "database/sql", "no database"},
 		"the store prices":                  {engine + "/ledger/sqlstore", engine + "/meter", "no sums of money"},
 		"a shared room knows another":       {contract + "/internal/deadline", contract + "/internal/remote", "its neighbors only"},
+		"a shared room without neighbors":   {contract + "/internal/unknown", "errors", "name them"},
 		"a shared room dials":               {contract + "/internal/ready", "net/http", "its neighbors only"},
 		"engine dials":                      {engine, "net", "never dials"},
 		"provider goes below the engine":    {provider, engine + "/ledger", "nothing below it"},

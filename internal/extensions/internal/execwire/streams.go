@@ -2,6 +2,7 @@ package execwire
 
 import (
 	"io"
+	"strconv"
 	"sync"
 	"sync/atomic"
 
@@ -92,7 +93,11 @@ func (t *streams) result(err error, req extensions.ExecRequest) (extensions.Exec
 			WithRemedy("raise the timeout, or run it in the background")
 	case err != nil:
 	case t.refused:
-		err = extensions.Errorf(extensions.KindInvalid, "the command cannot run in the folder %q", extensions.Clean(req.Dir, 200)).
+		folder := "its working folder"
+		if req.Dir != "" {
+			folder = strconv.Quote(extensions.Clean(req.Dir, 200))
+		}
+		err = extensions.Errorf(extensions.KindInvalid, "the command cannot run in %s", folder).
 			At("dir").WithRemedy("create the folder first, or choose one that the user may enter")
 	case t.end == nil:
 		err = t.left()
