@@ -20,7 +20,8 @@ A sandbox is ready only once the gateway says that this policy is loaded and act
 promised, whatever the driver. Everything outside of an allowlist is denied, so a profile that allows the whole network is refused. Programs
 reach what is allowed through the gateway's proxy, which looks names up before it refuses them. A rule names one port.
 
-A read-only workspace is what the image has: nothing can be put there under the policy. A stop at the gateway ends what runs, so there is no pause.`
+A read-only workspace is what the image has: nothing can be put there under the policy. A pause stops it at the gateway: what runs
+ends, and its files stay. A resume waits until the policy holds anew.`
 
 // Describe implements extensions.Extension.
 func (extension) Describe() extensions.Descriptor {
@@ -33,9 +34,10 @@ func (extension) Describe() extensions.Descriptor {
 		Options: optionFields,
 		Credentials: []extensions.CredentialField{{Name: credentialSecret, Env: "OPENSHELL_OIDC_CLIENT_SECRET",
 			Doc: "Secret of the OIDC client; with `" + fieldIssuer + "` only."}},
-		Powers: []extensions.Power{extensions.PowerExec, extensions.PowerFiles, extensions.PowerPorts},
+		Powers: []extensions.Power{extensions.PowerExec, extensions.PowerFiles, extensions.PowerPorts, extensions.PowerPause},
 		Find:   extensions.Find{Strength: extensions.FindStrong},
 		List:   extensions.List{Freshness: extensions.ListStrong},
+		Pauses: extensions.Pauses{EndsWhatRuns: true},
 		Capabilities: extensions.Capabilities{
 			TransportModel:      extensions.TransportDialIn,
 			Regions:             []string{"*"},
@@ -44,6 +46,8 @@ func (extension) Describe() extensions.Descriptor {
 			IdleCostModel:       extensions.IdleZero,
 			BillingModel:        extensions.BillingFixed,
 			GPU:                 true,
+			PauseResume:         true,
+			PausedExpiry:        extensions.ExpirySweep,
 			CustomNetworkPolicy: true,
 			EgressDefault:       extensions.NetworkDeny,
 			Provides: extensions.Provides{RuntimeKinds: []string{extensions.RequireWorkarea}, RequirementKinds: []string{

@@ -161,7 +161,7 @@ func TestPhasesOfTheGateway(t *testing.T) {
 	for phase, want := range map[gateway.SandboxPhase]extensions.Phase{
 		gateway.SandboxPhase_SANDBOX_PHASE_STARTING: extensions.PhaseProvisioning,
 		gateway.SandboxPhase_SANDBOX_PHASE_READY:    extensions.PhaseReady,
-		gateway.SandboxPhase_SANDBOX_PHASE_STOPPING: extensions.PhaseFailed, gateway.SandboxPhase_SANDBOX_PHASE_STOPPED: extensions.PhaseFailed,
+		gateway.SandboxPhase_SANDBOX_PHASE_STOPPING: extensions.PhasePaused, gateway.SandboxPhase_SANDBOX_PHASE_STOPPED: extensions.PhasePaused,
 		gateway.SandboxPhase_SANDBOX_PHASE_ERROR: extensions.PhaseFailed, gateway.SandboxPhase_SANDBOX_PHASE_UNKNOWN: extensions.PhaseUnreachable,
 	} {
 		must(t, g.Phase(h.Ref, phase))
@@ -173,7 +173,7 @@ func TestPhasesOfTheGateway(t *testing.T) {
 	if _, err := b.(extensions.Execer).Exec(t.Context(), h, extensions.ExecRequest{Command: []string{"true"}}); err == nil {
 		must(t, g.Phase(h.Ref, gateway.SandboxPhase_SANDBOX_PHASE_STOPPED))
 		_, err = b.(extensions.Execer).Exec(t.Context(), h, extensions.ExecRequest{Command: []string{"true"}})
-		if !extensions.IsKind(err, extensions.KindUnavailable) {
+		if !extensions.IsKind(err, extensions.KindConflict) {
 			t.Errorf("a command in a stopped one: %v", err)
 		}
 	}

@@ -27,9 +27,13 @@ func (b *backend) inside(ctx context.Context, h extensions.Handle) (*inside, err
 	if err != nil {
 		return nil, err
 	}
-	if told.Phase != extensions.PhaseReady {
+	switch told.Phase { //nolint:exhaustive // the others are on their way, or failed
+	case extensions.PhaseReady:
+	case extensions.PhasePaused:
+		return nil, extensions.Paused(h.ID)
+	default:
 		return nil, extensions.Errorf(extensions.KindUnavailable, "it does not run: %s says %s", vendor, told.State).
-			WithRemedy("wait until it has started; if it was stopped, create it anew")
+			WithRemedy("wait until it has started")
 	}
 	notes := s.GetMetadata().GetAnnotations()
 	return &inside{b: b, ref: told.Handle.Ref, home: notes[noteHome], workDir: notes[noteWorkDir],

@@ -69,9 +69,9 @@ func hostOf(domain string) string {
 	return domain
 }
 
-// enforced says why the policy of spec is not in force yet; "" = it is. KindUnsupported says that it will not be: then nothing
+// enforced says why the policy want is not in force yet; "" = it is. KindUnsupported says that it will not be: then nothing
 // is promised, and the sandbox must end. A load that failed keeps whatever was in force before.
-func (b *backend) enforced(ctx context.Context, spec extensions.Spec, s *gateway.Sandbox) (why string, err error) {
+func (b *backend) enforced(ctx context.Context, want *gateway.SandboxPolicy, s *gateway.Sandbox) (why string, err error) {
 	m := s.GetMetadata()
 	st, err := b.gateway.GetSandboxPolicyStatus(ctx, &gateway.GetSandboxPolicyStatusRequest{Name: m.GetName(), Workspace: m.GetWorkspace()})
 	if extensions.IsKind(err, extensions.KindNotFound) {
@@ -96,7 +96,7 @@ func (b *backend) enforced(ctx context.Context, spec extensions.Spec, s *gateway
 	case now.GetVersion() != r.GetVersion():
 		return fmt.Sprintf("version %d of the policy is not loaded", now.GetVersion()), nil
 	}
-	if other := differs(policyOf(spec), now.GetPolicy()); other != "" {
+	if other := differs(want, now.GetPolicy()); other != "" {
 		return "", unenforced("the active policy is not the profile's: %s", other)
 	}
 	return "", nil

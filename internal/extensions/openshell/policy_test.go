@@ -144,6 +144,43 @@ func TestOnlyAPolicyInForceIsReady(t *testing.T) {
 	}
 }
 
+// A sandbox runs again only under its policy: where it does not hold anew, it is stopped, and its files are kept.
+func TestAResumeWithoutItsPolicyIsStoppedAgain(t *testing.T) {
+	t.Parallel()
+	cfg := at(t)
+	g, b := gatewayOf(cfg), open(t, cfg)
+	spec := exttest.Spec(t, cfg)
+	h, _, err := b.Provision(t.Context(), spec)
+	must(t, err)
+	_, err = b.WaitReady(t.Context(), spec, h)
+	must(t, err)
+	x := b.(extensions.Execer)
+	_, err = x.Exec(t.Context(), h, extensions.ExecRequest{Shell: "printf kept >f"})
+	must(t, err)
+	p := b.(extensions.Pauser)
+	o, err := p.Pause(t.Context(), h)
+	if must(t, err); o.Phase != extensions.PhasePaused {
+		t.Fatalf("%+v", o)
+	}
+	g.SetLoad(func(want *gateway.SandboxPolicy) openshelltest.Load {
+		return openshelltest.Load{Version: 1, Status: gateway.PolicyStatus_POLICY_STATUS_FAILED, Error: "no Landlock", Policy: want}
+	})
+	if _, err := p.Resume(t.Context(), h, spec.Deadline); !extensions.IsKind(err, extensions.KindUnsupported) ||
+		!strings.Contains(err.Error(), "no Landlock") {
+		t.Errorf("%v", err)
+	}
+	if all, err := b.Status(t.Context(), []extensions.Handle{h}); err != nil || all[0].Phase != extensions.PhasePaused {
+		t.Fatalf("%+v, %v", all, err)
+	}
+	g.SetLoad(openshelltest.Loaded)
+	_, err = p.Resume(t.Context(), h, spec.Deadline)
+	must(t, err)
+	r, err := x.Exec(t.Context(), h, extensions.ExecRequest{Shell: "cat f"})
+	if err != nil || string(r.Stdout) != "kept" {
+		t.Errorf("%q, %v", r.Stdout, err)
+	}
+}
+
 // What the policy does not list cannot be read, and what it does not list as writable cannot be written: the fake has that in force.
 func TestFilesAreHeldToTheProfile(t *testing.T) {
 	t.Parallel()

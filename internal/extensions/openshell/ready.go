@@ -5,6 +5,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/byname"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell/internal/gateway"
 )
 
 // WaitReady implements extensions.Backend. It waits for the gateway and until the profile's policy is in force, fills a new
@@ -19,7 +20,10 @@ func (b *backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 	if err := b.Started(ctx, h, remedy); err != nil {
 		return o, err
 	}
-	if err := b.guarded(ctx, spec, h); err != nil {
+	if err := b.guarded(ctx, policyOf(spec), h); err != nil {
+		if extensions.IsKind(err, extensions.KindUnsupported) { // the profile was promised its policy
+			err = b.Reject(ctx, h, err)
+		}
 		return o, err
 	}
 	if err := b.Furnish(ctx, spec, h); err != nil {
@@ -28,17 +32,13 @@ func (b *backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 	return b.Runs(ctx, h)
 }
 
-// guarded waits until the profile's policy is in force. A sandbox that will not have it ends: the profile was promised that.
-func (b *backend) guarded(ctx context.Context, spec extensions.Spec, h extensions.Handle) error {
-	err := byname.OnItsWay.Until(ctx, func(ctx context.Context) (string, error) {
+// guarded waits until a policy is in force. KindUnsupported: it will not be.
+func (b *backend) guarded(ctx context.Context, want *gateway.SandboxPolicy, h extensions.Handle) error {
+	return byname.OnItsWay.Until(ctx, func(ctx context.Context) (string, error) {
 		s, _, err := b.Owned(ctx, h)
 		if err != nil {
 			return "", err
 		}
-		return b.enforced(ctx, spec, s)
+		return b.enforced(ctx, want, s)
 	})
-	if extensions.IsKind(err, extensions.KindUnsupported) {
-		return b.Reject(ctx, h, err)
-	}
-	return err
 }

@@ -32,7 +32,7 @@ func (b *backend) tell(s *gateway.Sandbox) byname.Told {
 	case gateway.SandboxPhase_SANDBOX_PHASE_DELETING:
 		t.Phase, t.Reason, t.Leaving = extensions.PhaseFailed, vendor+" deletes it", true
 	case gateway.SandboxPhase_SANDBOX_PHASE_STOPPING, gateway.SandboxPhase_SANDBOX_PHASE_STOPPED:
-		t.Phase, t.Reason = extensions.PhaseFailed, "it was stopped at the gateway, and what ran is gone"
+		t.Phase = extensions.PhasePaused
 	default:
 		t.Phase, t.Reason = extensions.PhaseUnreachable, vendor+" does not know its state"
 		t.Err = extensions.Failed("status", id,

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"encoding/hex"
 	"errors"
+	"math"
 	"net/http/httptest"
 	"sync"
 	"testing"
@@ -73,9 +74,7 @@ const (
 func Start(t testing.TB, way Way) *Gateway {
 	t.Helper()
 	g := &Gateway{t: t, shelf: box.NewShelf(t), pageSize: 100, images: map[string]map[string]string{}, sandboxes: map[string]*sandbox{},
-		load: func(want *gateway.SandboxPolicy) Load {
-			return Load{Status: gateway.PolicyStatus_POLICY_STATUS_LOADED, Version: 1, Active: 1, Policy: want}
-		}}
+		load: Loaded}
 	switch way {
 	case OIDC:
 		g.startIssuer()
@@ -120,6 +119,11 @@ func (g *Gateway) StickPages() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.stuck = true
+}
+
+// Loaded is how a gateway loads every policy unless SetLoad says otherwise.
+func Loaded(want *gateway.SandboxPolicy) Load {
+	return Load{Status: gateway.PolicyStatus_POLICY_STATUS_LOADED, Version: 1, Active: 1, Policy: want}
 }
 
 // SetLoad says what becomes of the policies of sandboxes from now on.
@@ -195,7 +199,7 @@ func (g *Gateway) Phase(id string, phase gateway.SandboxPhase) error {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.phase = phase
+	s.phase, s.moved = phase, math.MaxInt
 	return nil
 }
 

@@ -159,6 +159,30 @@ func (p plane) GetSandbox(_ context.Context, in *gateway.GetSandboxRequest) (*ga
 	return &gateway.SandboxResponse{Sandbox: told}, nil
 }
 
+// StopSandbox implements gateway.OpenShellServer.
+func (p plane) StopSandbox(_ context.Context, in *gateway.StopSandboxRequest) (*gateway.SandboxResponse, error) {
+	return p.moved(in, (*sandbox).stop)
+}
+
+// StartSandbox implements gateway.OpenShellServer.
+func (p plane) StartSandbox(_ context.Context, in *gateway.StartSandboxRequest) (*gateway.SandboxResponse, error) {
+	return p.moved(in, (*sandbox).restart)
+}
+
+func (p plane) moved(in interface {
+	GetName() string
+	GetWorkspace() string
+}, how func(*sandbox) error) (*gateway.SandboxResponse, error) {
+	s, err := p.named(in)
+	if err == nil {
+		err = how(s)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &gateway.SandboxResponse{Sandbox: s.told()}, nil
+}
+
 // DeleteSandbox implements gateway.OpenShellServer.
 func (p plane) DeleteSandbox(_ context.Context, in *gateway.DeleteSandboxRequest) (*gateway.DeleteSandboxResponse, error) {
 	s, err := p.named(in)
@@ -220,6 +244,8 @@ func (p plane) GetSandboxConfig(_ context.Context, in *gateway.GetSandboxConfigR
 	if err != nil {
 		return nil, refuse(codes.NotFound, "sandbox not found")
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	source := gateway.PolicySource_POLICY_SOURCE_SANDBOX
 	if s.load.Global {
 		source = gateway.PolicySource_POLICY_SOURCE_GLOBAL

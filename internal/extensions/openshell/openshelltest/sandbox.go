@@ -34,6 +34,7 @@ type sandbox struct {
 	trouble string
 	exit    *int32          // of its main process
 	looks   int             // at it so far
+	moved   int             // looks at it when it was to stop or to start
 	asked   int             // how often its policy was
 	gone    bool            // deleted, and shown once more
 	streams context.Context //nolint:containedctx // it is the life of the streams out of the sandbox
@@ -82,7 +83,8 @@ func (s *sandbox) begin() error {
 		code := int32(cmd.ProcessState.ExitCode())
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		if s.phase != gateway.SandboxPhase_SANDBOX_PHASE_DELETING {
+		switch s.phase { //nolint:exhaustive // the others end it themselves
+		case gateway.SandboxPhase_SANDBOX_PHASE_PROVISIONING, gateway.SandboxPhase_SANDBOX_PHASE_READY:
 			s.phase, s.exit = gateway.SandboxPhase_SANDBOX_PHASE_ERROR, &code
 		}
 	})
@@ -93,8 +95,12 @@ func (s *sandbox) begin() error {
 func (s *sandbox) shown() (*gateway.Sandbox, error) {
 	s.mu.Lock()
 	s.looks++
-	if s.phase == gateway.SandboxPhase_SANDBOX_PHASE_PROVISIONING && s.looks > 1 {
+	switch {
+	case s.phase == gateway.SandboxPhase_SANDBOX_PHASE_PROVISIONING && s.looks > 1,
+		s.phase == gateway.SandboxPhase_SANDBOX_PHASE_STARTING && s.looks > s.moved:
 		s.phase = gateway.SandboxPhase_SANDBOX_PHASE_READY
+	case s.phase == gateway.SandboxPhase_SANDBOX_PHASE_STOPPING && s.looks > s.moved:
+		s.phase = gateway.SandboxPhase_SANDBOX_PHASE_STOPPED
 	}
 	gone := s.gone
 	s.gone = gone || s.phase == gateway.SandboxPhase_SANDBOX_PHASE_DELETING
@@ -124,6 +130,36 @@ func (s *sandbox) there() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.phase != gateway.SandboxPhase_SANDBOX_PHASE_DELETING
+}
+
+// stop ends all that runs in it, and keeps its files.
+func (s *sandbox) stop() error {
+	s.mu.Lock()
+	if s.phase != gateway.SandboxPhase_SANDBOX_PHASE_READY {
+		defer s.mu.Unlock()
+		return refuse(codes.FailedPrecondition, "sandbox is not running: %s", s.phase)
+	}
+	s.phase, s.moved = gateway.SandboxPhase_SANDBOX_PHASE_STOPPING, s.looks+1
+	s.cut()
+	s.mu.Unlock()
+	err := s.Kill()
+	s.running.Wait()
+	return err
+}
+
+// restart starts its main process anew, and loads its policy.
+func (s *sandbox) restart() error {
+	s.g.mu.Lock()
+	load := s.g.load(s.spec.GetPolicy())
+	s.g.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.phase != gateway.SandboxPhase_SANDBOX_PHASE_STOPPED {
+		return refuse(codes.FailedPrecondition, "sandbox is not stopped: %s", s.phase)
+	}
+	s.phase, s.moved, s.asked, s.load = gateway.SandboxPhase_SANDBOX_PHASE_STARTING, s.looks+1, 0, load
+	s.streams, s.cut = context.WithCancel(context.Background())
+	return s.begin()
 }
 
 // remove ends all that runs in it, and its files.
