@@ -203,23 +203,24 @@ func TestACommandThatCannotRunIsRefusedBeforeAnythingExists(t *testing.T) {
 	b := newBed(t)
 	c := newCLI(t, b)
 	for body, want := range map[string]string{
-		"":                                   "nothing to run",
-		"command = []":                       "nothing to run",
-		"command = [\"a\"]\nshell = \"b\"":   "choose one",
-		"command = [\"\"]":                   "first word is empty",
-		"shell = \"a\"\ntimeout = \"0s\"":    "not positive",
-		"shell = \"a\"\ntimeout = \"9000h\"": "above the maximum",
-		"shell = \"a\"\nenv = { \"A=B\" = \"x\" }":                               "cannot name an environment variable",
-		"shell = \"a\"\nexpected_exit_codes = [256]":                             "out of range",
-		"shell = \"a\"\nexpected_exit_codes = [0.5]":                             "not a whole number",
-		"shell = \"a\"\nexpected_exit_codes = []":                                "at least 1",
-		"command = [\"a\"]\nshell_path = \"/bin/bash\"":                          "without shell",
+		"":                                              "nothing to run",
+		"command = []":                                  "nothing to run",
+		"command = [\"a\"]\nshell = \"b\"":              "choose one",
+		"command = [\"\"]":                              "first word is empty",
+		"shell = \"a\"\ntimeout = \"0s\"":               "not positive",
+		"shell = \"a\"\ntimeout = \"-1s\"":              "not positive",
+		"shell = \"a\"\ntimeout = \"9000h\"":            "above the maximum",
+		"shell = \"a\"\nenv = { \"A=B\" = \"x\" }":      "cannot name an environment variable",
+		"shell = \"a\"\nexpected_exit_codes = [256]":    "out of range",
+		"shell = \"a\"\nexpected_exit_codes = [0.5]":    "not a whole number",
+		"shell = \"a\"\nexpected_exit_codes = []":       "at least 1",
+		"command = [\"a\"]\nshell_path = \"/bin/bash\"": "without shell",
 		"shell = \"a\"\nenv = { A = \"x\" }\nsecrets_wo = { A = \"hush-hush\" }": "set twice",
 		"shell = \"a\"\nsecret_refs = { A = \"hush-hush\" }":                     "secret_refs",
 	} {
 		c.write(sandboxHCL("name = \"one\"") + execHCL(body))
-		if out, code := c.try(nil, "validate", "-no-color"); code == 0 || !says(out, want) || says(out, "hush") {
-			t.Errorf("%q: exit %d, want %q:\n%s", body, code, want, out)
+		if out, code := c.try(nil, "validate", "-no-color"); code == 0 || !says(out, want) || says(out, "hush") || strings.Count(out, "Error: ") != 1 {
+			t.Errorf("%q: exit %d, want %q, once:\n%s", body, code, want, out)
 		}
 	}
 	c.write(sandboxHCL("name = \"one\"") + execHCL("command = [\"true\", sandboxer_sandbox.a.name, sandboxer_sandbox.a.expiry]"))

@@ -73,11 +73,8 @@ func (m commandModel) task(ctx context.Context) (t engine.Task, diags diag.Diagn
 	env, ds := stringMap(ctx, m.Env)
 	diags.Append(ds...)
 	t.Env = env
-	if text := m.Timeout.ValueString(); text != "" {
-		var err error
-		if t.Timeout, err = parseDuration(text); err != nil {
-			diags.AddAttributeError(path.Root("timeout"), "Invalid timeout", sentence(err.Error()))
-		}
+	if limit, err := parseDuration(m.Timeout.ValueString()); err == nil { // unset, unknown, or refused by its attribute
+		t.Timeout = limit
 	}
 	codes, ds := m.expected(ctx)
 	diags.Append(ds...)
@@ -110,6 +107,7 @@ func (m commandModel) check(ctx context.Context, diags *diag.Diagnostics) {
 			t.Command[i] = "unknown"
 		}
 	}
+	maps.DeleteFunc(t.Env, func(name, _ string) bool { return !extensions.ValidEnvName(name) }) // refused by its attribute
 	if err := t.Check(); err != nil && !diags.HasError() {
 		addError(ctx, diags, "This command cannot run", err)
 	}
