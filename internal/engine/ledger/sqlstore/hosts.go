@@ -31,7 +31,12 @@ func (s *store) PutHost(ctx context.Context, h ledger.Host) (ledger.Host, error)
 		h.UpdatedAt = t.now
 		if old == nil {
 			h.CreatedAt = t.now
-			if err := t.insert("ledger.host", "hosts", hostRow(&h)); err != nil {
+			err := t.insert("ledger.host", "hosts", hostRow(&h))
+			if t.dialect.unique(err) { // another run registered it between read and write, again and again
+				err = fault.Errorf(extensions.KindConflict, "another run registers host %q of account %s now", h.Name, h.Account).
+					WithRemedy("run again")
+			}
+			if err != nil {
 				return err
 			}
 			return t.hostEvent("host.registered", h, &ledger.Host{}, hostRow(&h))
