@@ -1,5 +1,5 @@
-# A harness: an agent works on a folder in a container. It finds its instructions and its token inside, has no
-# network, and what it wrote comes back into the folder at the end. The secret is read from $AGENT_TOKEN.
+# A harness: an agent works on a folder in a container. Its instructions and its token are inside; it has no network.
+# At the end, the files that it wrote come back into the folder. The token is read from $AGENT_TOKEN.
 
 terraform {
   required_version = ">= 1.11"
@@ -34,14 +34,14 @@ resource "sandboxer_sandbox" "agent" {
   consumer    = { actor = "agt", harness = "example" }
 }
 
-# The agent itself: here a script of the folder. If it fails, so does the apply.
+# The agent itself, here a script in the folder. If it fails, the apply fails.
 resource "sandboxer_exec" "agent" {
   sandbox_id = sandboxer_sandbox.agent.id
   command    = ["sh", "agent.sh"]
   timeout    = "30m"
 }
 
-# What it answered; its files come back with `terraform destroy`.
+# Its answer. Its files come back with `terraform destroy`.
 resource "sandboxer_exec" "answer" {
   sandbox_id = sandboxer_sandbox.agent.id
   command    = ["cat", "answer.txt"]

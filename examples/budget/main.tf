@@ -1,5 +1,5 @@
 # Leaves room for others: creates the sandbox only if every budget can pay for it
-# and keeps a spare amount. Set a budget first; without one nothing is limited:
+# and keep a spare amount. Set a budget first; without one, nothing is limited:
 #
 #   sandboxer ledger budget set month "5 USD" --period month
 
@@ -49,7 +49,7 @@ resource "sandboxer_sandbox" "job" {
   }
 }
 
-# Only a warning, in each plan and apply.
+# This only warns, in every plan and apply.
 check "budgets" {
   assert {
     condition     = alltrue([for b in local.budgets : tonumber(b.left) >= tonumber(b.limit) / 10])

@@ -58,7 +58,7 @@ resource "sandboxer_sandbox" "stack" {
 }
 
 # Runs the tests inside, and again when the number of jobs changes. If the script
-# fails, so do the apply and the test run, with the end of what it printed.
+# fails, the apply and the test run fail too and show the end of its output.
 resource "sandboxer_exec" "e2e" {
   sandbox_id = sandboxer_sandbox.stack.id
   service    = "web"

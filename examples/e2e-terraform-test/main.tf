@@ -23,7 +23,7 @@ resource "sandboxer_sandbox" "stack" {
   profile     = "profile.e2e"
   name_prefix = "e2e-"
   inputs      = { repo = "${path.module}/stack" }
-  ttl         = "15m" # it ends even if nobody destroys it
+  ttl         = "15m" # it ends even if nothing destroys it
   max_cost    = "1.00 USD"
   consumer    = { actor = "atm", harness = "terraform test" }
 }
@@ -35,7 +35,7 @@ resource "sandboxer_exec" "up" {
 }
 
 # Runs the tests inside, and again when the number of jobs changes. If the script
-# fails, so do the apply and the test run, with the end of what it printed.
+# fails, the apply and the test run fail too and show the end of its output.
 resource "sandboxer_exec" "e2e" {
   sandbox_id = sandboxer_sandbox.stack.id
   command    = ["sh", "e2e.sh", tostring(var.jobs)]

@@ -1,4 +1,4 @@
-# A generator: sources go into a container without a network, a build runs, and its artifacts come back into
+# A generator: sources go into a container without a network, a build runs there, and its artifacts come back into
 # dist/ at the end.
 
 terraform {
@@ -26,7 +26,7 @@ locals {
   version = sha256(join("", [for f in local.inputs : filesha256("${local.source}/${f}")]))
 }
 
-# New sources are a new build, in a new place.
+# New sources replace the sandbox: each build is in a new one.
 resource "sandboxer_sandbox" "build" {
   profile     = "profile.generator"
   name_prefix = "build-"

@@ -1,6 +1,6 @@
-# Ends when nobody has used it for 15 minutes, long before its ttl: no command, no file copy, no forwarded connection,
-# and programs that compute next to nothing. The place watches; nothing of yours has to run. The next plan says that
-# it ended and makes another one, or with on_expiry = "keep" leaves it ended.
+# This sandbox ends after 15 idle minutes, long before its ttl. Idle means no command, no file copy, no forwarded
+# connection, and programs that use almost no CPU. The place watches; nothing of yours has to run. The next plan says
+# that it ended and creates another one, or keeps it ended with on_expiry = "keep".
 
 terraform {
   required_providers {

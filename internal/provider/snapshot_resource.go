@@ -85,14 +85,14 @@ func (r *snapshotResource) Schema(_ context.Context, _ resource.SchemaRequest, r
 			},
 			"allow_end": schema.BoolAttribute{
 				Optional: true,
-				MarkdownDescription: "Permit a snapshot that ends its sandbox, where the place takes no other, such as `ext.vercel`. The sandbox is " +
-					"settled then; with `on_expiry = \"keep\"` its resource is not replaced. Default `false`: there the snapshot is refused.",
+				MarkdownDescription: "Permits a snapshot that ends its sandbox, at a place that takes no other, such as `ext.vercel`. The sandbox is " +
+					"then settled; with `on_expiry = \"keep\"`, its resource is not replaced. Default: `false`, which refuses the snapshot there.",
 			},
 			"retention": schema.StringAttribute{
 				Optional: true, Validators: []validator.String{duration()},
 				MarkdownDescription: "How long the snapshot is kept after its creation, such as `30d`. Then the next run that changes something, " +
 					"or `sandboxer sweep`, deletes it, unless a sandbox is being started from it. Default: until you destroy it, or its place " +
-					"deletes it. Platform credit pays for no snapshot without an end. Changes in place.",
+					"deletes it. Platform credit does not pay for a snapshot without an end. A change applies in place.",
 			},
 			"expires_at": schema.StringAttribute{Computed: true,
 				MarkdownDescription: "Time when `retention` or its place ends it, RFC 3339. Null if nothing does."},

@@ -6,11 +6,11 @@ run "price_and_place_are_known_before_anything_exists" {
 
   assert {
     condition     = sandboxer_sandbox.stack.extension == "ext.compose-ssh"
-    error_message = "The stack is meant to run on the host."
+    error_message = "The stack should run on the host."
   }
   assert {
     condition     = sandboxer_sandbox.stack.estimate.maximum != null
-    error_message = "The worst case is not known: its confidence is ${sandboxer_sandbox.stack.estimate.confidence}"
+    error_message = "The maximum cost is unknown: its confidence is ${sandboxer_sandbox.stack.estimate.confidence}"
   }
 }
 
@@ -41,6 +41,6 @@ run "more_jobs_in_the_same_stack" {
 
   assert {
     condition     = sandboxer_sandbox.stack.id == var.before
-    error_message = "Another number of jobs must not make another stack."
+    error_message = "A different number of jobs must not create another stack."
   }
 }

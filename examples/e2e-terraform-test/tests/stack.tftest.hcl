@@ -6,11 +6,11 @@ run "price_and_place_are_known_before_anything_exists" {
 
   assert {
     condition     = sandboxer_sandbox.stack.extension == "ext.local"
-    error_message = "The stack is meant to run on this machine."
+    error_message = "The stack should run on this machine."
   }
   assert {
     condition     = sandboxer_sandbox.stack.estimate.maximum != null
-    error_message = "The worst case is not known: its confidence is ${sandboxer_sandbox.stack.estimate.confidence}"
+    error_message = "The maximum cost is unknown: its confidence is ${sandboxer_sandbox.stack.estimate.confidence}"
   }
 }
 
@@ -37,6 +37,6 @@ run "more_jobs_in_the_same_sandbox" {
 
   assert {
     condition     = sandboxer_sandbox.stack.id == var.before
-    error_message = "Another number of jobs must not make another sandbox."
+    error_message = "A different number of jobs must not create another sandbox."
   }
 }

@@ -10,7 +10,7 @@ ephemeral "sandboxer_connection" "stack" {
   }
 }
 
-# A provider that works inside the sandbox.
+# A provider that connects to a program inside the sandbox.
 provider "postgresql" {
   host = split(":", ephemeral.sandboxer_connection.stack.addresses["db"])[0]
   port = split(":", ephemeral.sandboxer_connection.stack.addresses["db"])[1]

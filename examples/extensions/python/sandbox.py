@@ -7,7 +7,7 @@ import fcntl, json, os, shutil, signal, struct, subprocess, sys, threading, time
 from contextlib import suppress
 from datetime import datetime, timezone
 
-MARK = "SANDBOX_FOLDER"  # in the environment of all that runs inside
+MARK = "SANDBOX_FOLDER"  # in the environment of every process inside
 
 
 class Refused(Exception):
@@ -60,7 +60,7 @@ class Sandbox:
     def processes(self):
         mark = f"{MARK}={self.folder}".encode()
         for pid in filter(str.isdigit, os.listdir("/proc")):
-            with suppress(OSError), open(f"/proc/{pid}/environ", "rb") as f:  # it may have ended, or be not ours
+            with suppress(OSError), open(f"/proc/{pid}/environ", "rb") as f:  # it may have ended, or may not be ours
                 if mark in f.read().split(b"\0"):
                     yield int(pid)
 
@@ -93,7 +93,7 @@ def provision(request, base):
     os.makedirs(box.path("workspace"), mode=0o700, exist_ok=True)
     with open(box.path("lock"), "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if box.record() is None:  # else it is the same call again, and the sandbox is adopted
+        if box.record() is None:  # else the call is repeated: adopt the sandbox
             box.write("deadline", request["deadline"])
             box.write("env.json", json.dumps({**request.get("env", {}), **request.get("secrets", {})}))
             box.write("record.json", json.dumps({"labels": request["labels"], "started_at": rfc3339(time.time())}))
@@ -165,7 +165,7 @@ def execute(request, base):
         thread.start()
     code = child.wait()
     for thread in pumps:
-        thread.join(0.5)  # what the command left behind may hold its streams
+        thread.join(0.5)  # processes that the command left may hold its streams
     return {"exit": code if code >= 0 else 128 - code}
 
 

@@ -2,15 +2,15 @@
 # A sandboxer extension in plain POSIX sh: each sandbox is one program that runs in the background until its deadline,
 # such as a tunnel or an emulator. `settings.program` of the binding is its command line; without one it is `sleep 86400`.
 #
-# The request is one line of JSON without spaces between its tokens, and a quote inside a text is written \", so that
-# `"id":"` can only be a key: grep is enough to read what is needed here.
+# The request is one line of JSON without spaces between its tokens. A quote inside a text is written \", so `"id":"` can
+# only be a key, and grep is enough to read the request here.
 set -eu
 PATH=/usr/local/bin:/usr/bin:/bin
 export PATH
 umask 077
 IFS= read -r request
 
-# text NAME: the first member of that name, a text without escapes. Names of ours come before what others can choose.
+# text NAME: the first member of that name, a text without escapes. sandboxer's names come before texts that others choose.
 text() { printf '%s\n' "$request" | grep -o "\"$1\":\"[^\"\\\\]*\"" | head -n 1 | cut -d'"' -f4; }
 answer() {
 	printf '{"contract":1,%s}\n' "$1"
@@ -27,10 +27,10 @@ put() {
 	mv "$1.part" "$1"
 }
 
-# started PID: when a process started, in ticks; nothing once it has ended, even if nobody has fetched its exit code.
+# started PID: when a process started, in ticks; nothing once it has ended, even if its exit code was not fetched yet.
 started() { sed -n 's/.*) //; /^Z/!p' "/proc/$1/stat" 2>/dev/null | cut -d' ' -f20; }
 
-# running FOLDER: the process of its file still runs. A later one could have its number, so its start is kept, too.
+# running FOLDER: the process in its file still runs. A later process could reuse the PID, so the start time is kept too.
 running() { read -r pid since <"$1/pid" && [ -n "$since" ] && [ "$(started "$pid")" = "$since" ]; }
 
 # describe ID: one sandbox as JSON.
@@ -53,7 +53,7 @@ describe() {
 provision() {
 	id=$(text id) dir=$base/$(text id)
 	mkdir -p "$dir"
-	if [ ! -f "$dir/pid" ]; then # else it is the same call again, and the sandbox is adopted
+	if [ ! -f "$dir/pid" ]; then # else the call is repeated: adopt the sandbox
 		deadline=$(text deadline)
 		until=$(($(date -d "$deadline" +%s%3N) + 1)) # milliseconds, never before the deadline
 		left=$((until - $(date +%s%3N)))
@@ -63,7 +63,7 @@ provision() {
 		put "$dir/until" "$until"
 		put "$dir/started" "$(date -u +%Y-%m-%dT%H:%M:%SZ)"
 		program=$(text program)
-		# A session of its own and no stream of ours: it outlives this run. timeout ends it at its deadline.
+		# In its own session and without our streams, it outlives this run. timeout ends it at its deadline.
 		setsid sh -c 'echo $$ >"$1"; shift; exec timeout -s KILL "$@"' sh "$dir/starting" "$((left / 1000)).$(printf %03d "$((left % 1000))")" sh -c "exec ${program:-sleep 86400}" \
 			</dev/null >/dev/null 2>&1 &
 		until [ -s "$dir/starting" ]; do sleep 0.01; done

@@ -11,7 +11,7 @@ resource "sandboxer_exec" "build" {
   timeout    = "10m"
 }
 
-# Code 3 means that there is nothing to report. What it prints is kept.
+# Exit code 3 means that there is nothing to report. The state keeps the output.
 resource "sandboxer_exec" "report" {
   sandbox_id          = sandboxer_sandbox.app.id
   shell               = "test -s result || exit 3; cat result"

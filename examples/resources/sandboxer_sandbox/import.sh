@@ -1,4 +1,4 @@
-# By id, as `sandboxer sandbox list` shows it.
+# By ID, as `sandboxer sandbox list` shows it.
 terraform import sandboxer_sandbox.app sbx-aaaaaaaaaaaaaaaaaaaa
 
 # By account and name.

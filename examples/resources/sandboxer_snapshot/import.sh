@@ -1,2 +1,2 @@
-# By id.
+# By ID.
 terraform import sandboxer_snapshot.seeded snp-aaaaaaaaaaaaaaaaaaaa

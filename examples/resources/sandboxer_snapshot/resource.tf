@@ -7,8 +7,8 @@ resource "sandboxer_sandbox" "seed" {
 resource "sandboxer_snapshot" "seeded" {
   sandbox_id = sandboxer_sandbox.seed.id
   name       = "seeded"
-  retention  = "30d"           # deleted then, unless a sandbox is being started from it
-  triggers   = { seed = "v1" } # change it to take a new one
+  retention  = "30d"           # then deleted, unless a sandbox is being started from it
+  triggers   = { seed = "v1" } # change it to take a new snapshot
 }
 
 # Starts with the files of the snapshot.
@@ -20,4 +20,4 @@ resource "sandboxer_sandbox" "copy" {
   from_snapshot = sandboxer_snapshot.seeded.id
 }
 
-# A profile of your catalog may name it instead: `from_snapshot: seeded`.
+# Alternatively, a profile of your catalog can name it: `from_snapshot: seeded`.
