@@ -20,6 +20,7 @@ type task struct {
 	API, Key      string
 	Class         string
 	ID            extensions.ID
+	Made          time.Time // when it was first asked for
 	Verb          string
 	Handle, Taken string // of the sandbox, and of a snapshot in JSON
 	Snapshot      string // its id
@@ -42,8 +43,7 @@ func (w task) config() extensions.Config {
 
 // spec is the same in every process.
 func (w task) spec() extensions.Spec {
-	now := time.Now().UTC()
-	s := extensions.Spec{ID: w.ID, Account: "acme/web", Generation: 1, CreatedAt: now, Deadline: now.Add(20 * time.Minute),
+	s := extensions.Spec{ID: w.ID, Account: "acme/web", Generation: 1, CreatedAt: w.Made, Deadline: w.Made.Add(20 * time.Minute),
 		Network: extensions.Network{Default: "deny"}, Instructions: "whole", Env: map[string]string{"A": "whole"},
 		Workspace: extensions.Workspace{Mode: extensions.WorkspaceRemoteCanonical, Access: extensions.AccessRW}}
 	s.Labels = exttest.Labels(s)
@@ -123,7 +123,7 @@ func TestAKillAtAnyRequestLeavesNothingAndMakesNothingTwice(t *testing.T) {
 	}
 	n := int64(1)
 	for killed := true; killed; n++ {
-		w := task{API: k.APIURL, Key: v.Key, ID: must1(extensions.NewID(nil))}
+		w := task{API: k.APIURL, Key: v.Key, ID: must1(extensions.NewID(nil)), Made: time.Now().UTC()}
 		killed = k.Run(t, w, n, true)
 		if made := len(v.Sandboxes()); made > 1 {
 			t.Fatalf("killed after request %d: %d sandboxes", n, made)
@@ -160,7 +160,7 @@ func TestAKillInAPauseOrASnapshotLosesNothing(t *testing.T) {
 			t.Fatalf("killed after request %d of %s: %q, %d sandboxes", n, when, got, len(v.Sandboxes()))
 		}
 	}
-	w := task{API: k.APIURL, Key: v.Key, ID: spec.ID, Verb: "pause", Handle: h.Encode()}
+	w := task{API: k.APIURL, Key: v.Key, ID: spec.ID, Made: spec.CreatedAt, Verb: "pause", Handle: h.Encode()}
 	n := int64(1)
 	for killed := true; killed; n++ {
 		killed = k.Run(t, w, n, true)
@@ -201,7 +201,7 @@ func TestAKillInAForkLeavesNothing(t *testing.T) {
 	t.Parallel()
 	v := daytonatest.Start(t)
 	k := v.Killer(t)
-	w := task{API: k.APIURL, Key: v.Key, Class: "linux-vm", Verb: "fork"}
+	w := task{API: k.APIURL, Key: v.Key, Class: "linux-vm", Made: time.Now().UTC(), Verb: "fork"}
 	b := must1(daytona.New().Open(t.Context(), task{API: v.APIURL, Key: v.Key, Class: "linux-vm"}.config()))
 	defer func() { must(t, b.Close()) }()
 	_, h := made(t, w.config(), b)

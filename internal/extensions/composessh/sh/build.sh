@@ -159,7 +159,7 @@ lost_layer() {
 }
 
 # bound_steps LOG IDS PIDS gives each container of a build its process limit once docker has created it, which is before
-# it starts: the builder has no option for that. Only docker knows which containers exist, and only the log which of
+# it starts unless the host is busy: the builder has no option for that. Only docker knows which containers exist, and only the log which of
 # them belong to this build; a step cannot know another's id to write it there.
 bound_steps() {
 	steps= bounder=
@@ -180,13 +180,14 @@ bound_steps() {
 bound_step() {
 	short=${step_id%"${step_id#????????????}"} tries=0
 	# A missing pipe means that the build has ended and the container is not one of its steps.
-	while [ "$tries" -lt 60 ] && [ -p "$box/steps" ]; do
+	while [ "$tries" -lt 120 ] && [ -p "$box/steps" ]; do
 		if grep -qxF " ---> Running in $short" "$1" "$2" 2>/dev/null; then
 			docker update --pids-limit "$3" "$step_id" </dev/null
 			return
 		fi
-		tries=$((tries + 1))
-		sleep 0.03 || sleep 1
+		tries=$((tries + 1)) step_rest=0.03
+		[ "$tries" -lt 60 ] || step_rest=1 # a busy host prints late
+		sleep "$step_rest" || sleep 1
 	done
 }
 
