@@ -74,7 +74,11 @@ func TestACreationCutShortAnywhereIsFinishedByTheNext(t *testing.T) {
 				b, cfg := opened(t, saasstub.New())
 				script(t, cfg, one(op, do))
 				spec := exttest.Spec(t, cfg, exttest.WithWorkspace(extensions.AccessRW, map[string]string{"f": "content"}), exttest.WithEnv("A", "b"))
-				ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+				patience := time.Minute
+				if do == vendor.DoHang || do == vendor.DoHangBefore {
+					patience = 3 * time.Second // enough to come to it
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
 				defer cancel()
 				if _, _, err := b.Provision(ctx, spec); err == nil {
 					t.Fatal("the scripted failure did not happen")
