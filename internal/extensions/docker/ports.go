@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"errors"
+	"io"
 	"net"
 	"strconv"
 	"time"
@@ -113,13 +114,44 @@ func newRelayed(at client.ExecAttachResult, port int) *relayed {
 func (r *relayed) receive(nonce string, said chan<- string) {
 	defer close(said)
 	defer func() { _ = r.far.Close() }()
+	out := &opening{to: r.far}
 	words := execwire.NewFrames(nonce, nil, func(word []byte) {
 		select {
 		case said <- string(word):
+			out.open()
 		default:
 		}
 	})
-	_, _ = stdcopy.StdCopy(r.far, words, r.at.Reader)
+	_, _ = stdcopy.StdCopy(out, words, r.at.Reader)
+}
+
+// opening holds back what the port says until the relay's first message is heard: the engine may send the two in the other
+// order, and nobody reads the connection before it is known to be one. One goroutine uses it.
+type opening struct {
+	to     io.Writer
+	opened bool
+	held   []byte
+}
+
+// earliest is how much a port can say before the engine passes the message on, in bytes: what its pipes hold, and more.
+const earliest = 1 << 20
+
+func (o *opening) open() {
+	if o.opened = true; len(o.held) > 0 { // an empty write would wait for a reader
+		_, _ = o.to.Write(o.held) // if it fails, so does the next one
+		o.held = nil
+	}
+}
+
+func (o *opening) Write(p []byte) (int, error) {
+	switch {
+	case o.opened:
+		return o.to.Write(p)
+	case len(o.held)+len(p) > earliest:
+		return 0, errors.New("the relay in the sandbox does not say that it is connected")
+	}
+	o.held = append(o.held, p...)
+	return len(p), nil
 }
 
 // Write sends to the port inside.
