@@ -28,7 +28,7 @@ func (e Expect) Mismatch(row Sandbox, open *Intent) string {
 	case e.Fence != 0 && e.Fence != row.Fence:
 		return fmt.Sprintf("a newer operation has begun (fence %d, not %d)", row.Fence, e.Fence)
 	case e.Holder != "" && (open == nil || open.Holder != e.Holder):
-		return "its operation is in other hands"
+		return "another run has taken over its operation"
 	case e.NoIntent && open != nil:
 		return fmt.Sprintf("%s is under way", open.Kind)
 	}
@@ -44,7 +44,7 @@ func (c SnapshotChange) Mismatch(row Snapshot, open *Intent) string {
 	case e.Fence != 0 && e.Fence != row.Fence:
 		return fmt.Sprintf("a newer operation has begun (fence %d, not %d)", row.Fence, e.Fence)
 	case e.Holder != "" && (open == nil || open.Holder != e.Holder):
-		return "its operation is in other hands"
+		return "another run has taken over its operation"
 	case c.To != "" && c.To != row.State && !slices.Contains(snapshotEdges[row.State], c.To):
 		return fmt.Sprintf("%s cannot become %s", row.State, c.To)
 	}

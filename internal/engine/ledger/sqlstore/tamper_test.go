@@ -210,7 +210,7 @@ func TestVerifyFindsAChainThatWasPutTogetherAnew(t *testing.T) {
 			v.exec(`UPDATE events SET body = replace(body, '"amount":100', '"amount":200') WHERE stream = 'acme' AND seq = 1`)
 			v.exec("UPDATE transfers SET amount = 200 WHERE id = 'grant-1'")
 			v.chained("acme")
-		}, "row transfers/grant-1 is not what its last event says"},
+		}, "row transfers/grant-1 differs from its last event"},
 		"a note altered, and the hashes made anew": {func(v *vault) {
 			v.exec(`UPDATE events SET body = replace(body, '"why":"hello"', '"why":"bribe"') WHERE stream = 'acme' AND seq = 1`)
 			v.chained("acme")
