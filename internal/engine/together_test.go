@@ -158,9 +158,9 @@ func TestCeilingsCountThePlan(t *testing.T) {
 			t.Errorf("with room: %s", text)
 		}
 		text := said("three", "3h")
-		for _, want := range []string{"1 sandboxes were begun for acme in the last 10m, and 2 more are in this plan (limit: 3 per 10m of " +
+		for _, want := range []string{"1 sandboxes were started for acme in the last 10m, and 2 more are in this plan (limit: 3 per 10m of " +
 			"policy.acme)", "apply fewer at once",
-			"needs 3.00 USD beside 2.00 for others of this plan, and acme has spent or set aside 1.00 in the last 24h (limit: 5.00 per 24h of " +
+			"needs 3.00 USD in addition to 2.00 for others in this plan, and acme has spent or set aside 1.00 in the last 24h (limit: 5.00 per 24h of " +
 				"policy.acme)"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("told %q, want %q", text, want)

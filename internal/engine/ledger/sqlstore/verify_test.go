@@ -17,7 +17,7 @@ func TestVerifyFindsEveryKindOfDamage(t *testing.T) {
 	}{
 		"an event altered": {"UPDATE events SET body = replace(body, '\"state\":\"ready\"', '\"state\":\"lost\"') WHERE seq = 3",
 			"was altered"},
-		"an event's column":      {"UPDATE events SET type = 'sandbox.other' WHERE seq = 2", "its columns are not"},
+		"an event's column":      {"UPDATE events SET type = 'sandbox.other' WHERE seq = 2", "its columns differ"},
 		"an event removed":       {"DELETE FROM events WHERE seq = 2", "something is missing"},
 		"the last event removed": {"DELETE FROM events WHERE seq = (SELECT max(seq) FROM events)", "should end at event"},
 		"a link cut":             {"UPDATE events SET prev_hash = hash WHERE seq = 3", "does not follow"},
@@ -47,7 +47,7 @@ func TestVerifyFindsEveryKindOfDamage(t *testing.T) {
 		"the outbox":               {"INSERT INTO outbox VALUES ('hub', 'acme', 99, 'rejected', 0, 0, '')", "which is missing"},
 		"a delivery not yet made":  {"INSERT INTO sinks VALUES ('hub', 'acme', 99, 99, 0, 0)", "after the chain's end"},
 		"a delivery before itself": {"INSERT INTO sinks VALUES ('hub', 'acme', 2, 1, 0, 0)", "before the last delivered event"},
-		"the ledger's own name":    {"UPDATE meta SET value = 'other' WHERE key = 'ledger_id'", "its columns are not"},
+		"the ledger's own name":    {"UPDATE meta SET value = 'other' WHERE key = 'ledger_id'", "its columns differ"},
 		"a reference into nothing": {"UPDATE meters SET sandbox_id = 'sbx-none'",
 			"foreign_key_check: row 1 of table meters: sandbox_id refers to a row of table sandboxes that is not there"},
 		"a key others refer by": {"CREATE TABLE anew AS SELECT * FROM sandboxes; DROP TABLE sandboxes; ALTER TABLE anew RENAME TO " +
