@@ -270,8 +270,8 @@ func passIdleReap(j *judge, c *Candidate) bool {
 
 func tellIdleReap(*judge, *Candidate) (string, string) {
 	return "it does not end idle sandboxes, so ttl.idle_reap would have no effect",
-			"remove ttl.idle_reap and set a shorter ttl, or choose " +
-		"a place that ends idle sandboxes"
+		"remove ttl.idle_reap and set a shorter ttl, or choose " +
+			"a place that ends idle sandboxes"
 }
 
 func passSecrets(j *judge, c *Candidate) bool {

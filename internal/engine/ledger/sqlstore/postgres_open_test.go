@@ -244,7 +244,8 @@ func TestThatNobodyAnswersIsToldInTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close() // it accepts nobody: the kernel does, and no answer comes
-	refused(t, "postgres://me:hush-hush@"+l.Addr().String()+"/ledger?connect_timeout=3", extensions.KindUnavailable, "reachable from this machine")
+	refused(t, "postgres://me:hush-hush@"+l.Addr().String()+"/ledger?connect_timeout=3", extensions.KindUnavailable,
+		"reachable from this machine")
 	refused(t, "postgres://me:hush-hush@127.0.0.1:1/ledger", extensions.KindUnavailable, "reachable from this machine")
 }
 
