@@ -18,7 +18,7 @@ func (c Change) Kind(row Sandbox) string {
 	return "sandbox.changed"
 }
 
-// Mismatch says how the row differs from what is expected; "" means that it matches.
+// Mismatch says how the row differs from e; "" means that it matches.
 func (e Expect) Mismatch(row Sandbox, open *Intent) string {
 	switch {
 	case len(e.States) > 0 && !slices.Contains(e.States, row.State):
@@ -35,8 +35,7 @@ func (e Expect) Mismatch(row Sandbox, open *Intent) string {
 	return ""
 }
 
-// Mismatch says how the row differs from what is expected, or why it cannot change state; "" means
-// neither.
+// Mismatch says how the row differs from c.Expect, or why it cannot change state; "" means neither.
 func (c SnapshotChange) Mismatch(row Snapshot, open *Intent) string {
 	switch e := c.Expect; {
 	case len(e.States) > 0 && !slices.Contains(e.States, row.State):

@@ -39,8 +39,8 @@ func (m *mistake) err() error {
 // shown returns a word of the request for a message.
 func shown(word string) string { return extensions.Clean(word, 80) }
 
-// Check returns KindInvalid for what no profile and no place can fix. [Ask] checks what profiles say about
-// inputs, env, ttl and scope.
+// Check returns KindInvalid for a request that is wrong with any profile and place. [Ask] checks what profiles
+// say about inputs, env, ttl and scope.
 func (r Request) Check() error {
 	for _, m := range []*mistake{
 		checkNames(r), checkWords(r), checkOrigin(r), checkConsumer(r.Consumer), checkHostRefs(r.Hosts),
