@@ -169,7 +169,7 @@ func TestSandboxesOfOnePlanCountTogether(t *testing.T) {
 				t.Fatalf("%s: %s", name, told(err))
 			}
 		}
-		const want = "needs 1.00 USD for a ttl of 1h, 0.50 available (limit: budget month of acme/web) beside 4.00 for others of this plan; a " +
+		const want = "needs 1.00 USD for a ttl of 1h, 0.50 available (limit: budget month of acme/web) after 4.00 for others in this plan; a " +
 			"ttl of at most 30m fits"
 		if err := plan("three", "1h"); !extensions.IsKind(err, extensions.KindExhausted) || !strings.Contains(told(err), want) {
 			t.Errorf("%s", told(err))
@@ -202,7 +202,7 @@ func TestCreditOfOnePlanCountsTogether(t *testing.T) {
 		if err := errors.Join(plan("own", "byok"), plan("one", "")); err != nil {
 			t.Fatal(told(err))
 		}
-		const want = "needs 2.00 USD for a ttl of 2h, 1.00 available (limit: wallet of acme) beside 2.00 for others of this plan; a ttl of at " +
+		const want = "needs 2.00 USD for a ttl of 2h, 1.00 available (limit: wallet of acme) after 2.00 for others in this plan; a ttl of at " +
 			"most 1h fits"
 		if err := plan("two", "platform"); !strings.Contains(told(err), want) {
 			t.Errorf("%s", told(err))
@@ -230,7 +230,7 @@ func TestCeilingsEndALoop(t *testing.T) {
 				case err == nil:
 					won.Add(1)
 				case !extensions.IsKind(err, extensions.KindExhausted) ||
-					!strings.Contains(told(err), "5 sandboxes were begun for acme in the last 10m (limit: 5 per 10m of policy.acme); the next is "+
+					!strings.Contains(told(err), "5 sandboxes were started for acme in the last 10m (limit: 5 per 10m of policy.acme); the next is "+
 						"possible at 20"):
 					t.Errorf("a loser is told %s", told(err))
 				}
@@ -275,7 +275,7 @@ func TestTheDefaultCeiling(t *testing.T) {
 		}
 		b.create(engine.Request{Name: "last"})
 		b.refused(b.Engine, engine.Request{Name: "x"}, extensions.KindExhausted,
-			"500 sandboxes were begun for acme/web in the last 1h (limit: 500 per 1h of the default for metered places)")
+			"500 sandboxes were started for acme/web in the last 1h (limit: 500 per 1h of the default for metered places)")
 		s := b.create(engine.Request{Profile: "profile.free", Name: "y"})
 		b.end(s)
 	})

@@ -140,7 +140,7 @@ func TestALaterEndIsPaidForFirst(t *testing.T) {
 		}
 		_, err := change("4h")
 		for _, want := range []string{"needs 2.99", // and not 3.00: some of the first hour has passed
-			"USD more for a ttl of 4h (1.00 is set aside already), 2.00 available (limit: wallet of acme); a ttl of at most 3h fits",
+			"USD more for a ttl of 4h (1.00 is already set aside), 2.00 available (limit: wallet of acme); a ttl of at most 3h fits",
 			"set ttl to at most 3h"} {
 			if !extensions.IsKind(err, extensions.KindExhausted) || !strings.Contains(told(err), want) {
 				t.Errorf("told %q, want %q", told(err), want)
@@ -241,7 +241,7 @@ func TestTheNextPlaceIsPaidForToo(t *testing.T) {
 		b.grant(2 * dollar)
 		b.script(saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoNoCapacity})
 		b.refused(b.Engine, engine.Request{Profile: "profile.either", Name: "one"}, extensions.KindExhausted,
-			"no capacity", "ext.dear needs 2.00 USD more for a ttl of 1h (1.00 is set aside already), 1.00 available (limit: wallet of acme); a "+
+			"no capacity", "ext.dear needs 2.00 USD more for a ttl of 1h (1.00 is already set aside), 1.00 available (limit: wallet of acme); a "+
 				"ttl of at most 40m fits")
 		b.pays("refused", 2*dollar, 0, 0)
 		b.grant(dollar)

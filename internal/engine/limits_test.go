@@ -96,7 +96,7 @@ func TestCeilingsAreToldBeforeTheyRefuse(t *testing.T) {
 		s := b.create(engine.Request{Name: "one", TTL: "1h"})
 		b.create(engine.Request{Name: "two", TTL: "2h"})
 		if said := planned(b.Engine, "1h"); !strings.Contains(said,
-			"2 sandboxes were begun for acme in the last 10m (limit: 2 per 10m of policy.acme); the next is possible at 20") ||
+			"2 sandboxes were started for acme in the last 10m (limit: 2 per 10m of policy.acme); the next is possible at 20") ||
 			!strings.Contains(said, "has spent or set aside 3.00") {
 			t.Errorf("full: %s", said)
 		}

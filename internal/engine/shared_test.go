@@ -160,7 +160,7 @@ func TestAMachineCutOffGivesUpBeforeItIsTakenForDead(t *testing.T) {
 	if err == nil || time.Since(started) > 30*time.Second {
 		t.Fatalf("it took %s: %v", time.Since(started), err)
 	}
-	if !strings.Contains(err.Error(), "take this run for dead") {
+	if !strings.Contains(err.Error(), "consider this one dead") {
 		t.Errorf("it is not told why: %v", err)
 	}
 	if left := f.alive(); len(left) != 0 {

@@ -28,7 +28,7 @@ func TestLaterEndsOfOnePlanCountTogether(t *testing.T) {
 			t.Fatal(told(err))
 		}
 		err := extend(&plan, two, "4h")
-		for _, want := range []string{"3.99", "for others of this plan", "limit: wallet of acme", "a ttl of at most 2h fits"} {
+		for _, want := range []string{"3.99", "for others in this plan", "limit: wallet of acme", "a ttl of at most 2h fits"} {
 			if !extensions.IsKind(err, extensions.KindExhausted) || !strings.Contains(told(err), want) {
 				t.Errorf("told %q, want %q", told(err), want)
 			}
@@ -65,7 +65,7 @@ func TestASharedSandboxOfOnePlanCountsOnce(t *testing.T) {
 			}
 		}
 		if err := planned(engine.Request{Name: "other", TTL: "3h"}); !extensions.IsKind(err, extensions.KindExhausted) ||
-			!strings.Contains(told(err), "beside 3.00") {
+			!strings.Contains(told(err), "after 3.00") {
 			t.Errorf("another one: %s", told(err))
 		}
 		if err := planned(engine.Request{Name: "other", TTL: "2h"}); err != nil {
@@ -98,11 +98,11 @@ func TestAPlanCountsTheWorkspacesOfAnOrgTogether(t *testing.T) {
 		says    []string // nil: it is affordable
 	}{
 		"a wallet": {"acme/api", func(b *bench) { b.grant(5 * dollar) },
-			[]string{"needs 3.00", "(limit: wallet of acme) beside 3.99", "for others of this plan"}},
+			[]string{"needs 3.00", "(limit: wallet of acme) after 3.99", "for others in this plan"}},
 		"an org's budget": {"acme/api", func(b *bench) { b.limit("acme", 5*dollar) },
-			[]string{"(limit: budget cap of acme) beside 3.99", "for others of this plan"}},
+			[]string{"(limit: budget cap of acme) after 3.99", "for others in this plan"}},
 		"the one's budget": {"acme/web", func(b *bench) { b.limit("acme/web", 5*dollar) },
-			[]string{"(limit: budget cap of acme/web) beside 3.99"}},
+			[]string{"(limit: budget cap of acme/web) after 3.99"}},
 		"another's budget": {"acme/api", func(b *bench) { b.limit("acme/web", 5*dollar) }, nil},
 		"its own budget":   {"acme/api", func(b *bench) { b.limit("acme/api", 3*dollar) }, nil},
 		"another org's":    {"rich/api", func(b *bench) { b.grant(5 * dollar) }, nil},
@@ -158,10 +158,10 @@ func TestCeilingsCountThePlan(t *testing.T) {
 			t.Errorf("with room: %s", text)
 		}
 		text := said("three", "3h")
-		for _, want := range []string{"1 sandboxes were begun for acme in the last 10m, and 2 more are in this plan (limit: 3 per 10m of " +
+		for _, want := range []string{"1 sandboxes were started for acme in the last 10m, and 2 more are in this plan (limit: 3 per 10m of " +
 			"policy.acme)", "apply fewer at once",
-			"needs 3.00 USD beside 2.00 for others of this plan, and acme has spent or set aside 1.00 in the last 24h (limit: 5.00 per 24h of " +
-				"policy.acme)"} {
+			"needs 3.00 USD in addition to 2.00 for others in this plan, and acme has spent or set aside 1.00 in the last 24h " +
+				"(limit: 5.00 per 24h of policy.acme)"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("told %q, want %q", text, want)
 			}

@@ -29,7 +29,7 @@ func TestWhatVerifyFoundIsToldThoughUsageCannotBeAddedUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	v, err := b.reopen().Verify(t.Context(), engine.Evidence{})
-	if all := strings.Join(v.Findings, "\n"); err != nil || !strings.Contains(all, "its sums are not") ||
+	if all := strings.Join(v.Findings, "\n"); err != nil || !strings.Contains(all, "its sums differ") ||
 		!strings.Contains(all, "usage cannot be added up") || len(v.Heads) == 0 {
 		t.Errorf("%s; found:\n%s", told(err), all)
 	}

@@ -19,8 +19,8 @@ func (s Spec) CheckIdentity(now time.Time) error {
 	return nil
 }
 
-// AcceptNow is Accept for a create: it refuses a deadline that the place does not allow,
-// too.
+// AcceptNow is Accept for a create: it also refuses a deadline that the place does not
+// allow.
 func (d Descriptor) AcceptNow(spec Spec, now time.Time) error {
 	if err := spec.CheckIdentity(now); err != nil {
 		return err
@@ -33,8 +33,8 @@ func (d Descriptor) AcceptNow(spec Spec, now time.Time) error {
 }
 
 // Accept refuses a spec that no place with this declaration can carry out, before
-// anything is made: KindUnsupported, or KindInvalid for what no place can. An adapter
-// calls it first and adds what only it knows.
+// anything is made. Errors are KindUnsupported, or KindInvalid if no place at all can.
+// An adapter calls it first, then makes its own checks.
 func (d Descriptor) Accept(spec Spec) error {
 	c := d.Capabilities
 	if i := c.IsolationLevels; spec.Isolation != "" && !i[len(i)-1].Meets(spec.Isolation) {
@@ -94,7 +94,7 @@ func (d Descriptor) Accept(spec Spec) error {
 	return CheckFields("options", d.Options, spec.Options)
 }
 
-// AcceptSnapshot is Accept for what a spec starts from; nil = nothing.
+// AcceptSnapshot is Accept for the snapshot that a spec starts from; nil = none.
 func (d Descriptor) AcceptSnapshot(ref *SnapshotRef) error {
 	if ref == nil {
 		return nil
@@ -128,8 +128,8 @@ func (s Spec) checkEnv() error {
 	return nil
 }
 
-// CheckPlace refuses, with KindUnsupported, a host of a kind that d does not run at;
-// nil stands for an account, or for this machine.
+// CheckPlace refuses a host of a kind that d does not run at, with KindUnsupported; nil
+// stands for an account, or for this machine.
 func (d Descriptor) CheckPlace(h *Host) error {
 	if p, ok := d.PlaceOf(h); !ok {
 		return Errorf(KindUnsupported, "%s does not run there: its place is %s", d.Handler, p)

@@ -29,7 +29,7 @@ func (i Isolation) Meets(floor Isolation) bool {
 	return have >= 0 && want >= 0 && have >= want
 }
 
-// Expiry is who ends a sandbox at its deadline without supervision.
+// Expiry names the mechanism that ends an unsupervised sandbox at its deadline.
 type Expiry string
 
 const (
@@ -41,7 +41,7 @@ const (
 // ExpiryLevels lists every value, weakest first.
 var ExpiryLevels = []Expiry{ExpirySweep, ExpiryHost, ExpiryNative}
 
-// Extend is where a place can move a deadline after create.
+// Extend is the direction in which a place can move a deadline after create.
 type Extend string
 
 const (
@@ -98,8 +98,8 @@ type Find struct {
 	Settle time.Duration
 	// Claim is the short first deadline of a create; for FindEventual only, 0 = none.
 	// The engine records it, sends it as Spec.Deadline and calls Extend once it knows
-	// the handle, ready or not: a lost answer holds a name that long, not for the ttl.
-	// It is longer than a Provision takes.
+	// the handle, ready or not. After a lost answer, the name stays taken for Claim
+	// instead of the whole ttl. Claim must exceed the duration of a Provision.
 	Claim time.Duration
 }
 
@@ -108,35 +108,35 @@ type SnapshotKind string
 
 const (
 	SnapshotWorkspace  SnapshotKind = "workspace"  // the workspace, and the named volumes of a stack
-	SnapshotFilesystem SnapshotKind = "filesystem" // with the containers' own filesystems, or the sandbox's whole one
-	SnapshotMemory     SnapshotKind = "memory"     // with what runs
-	SnapshotMetadata   SnapshotKind = "metadata"   // what the place knows of the sandbox, and its files
+	SnapshotFilesystem SnapshotKind = "filesystem" // also the containers' filesystems, or the sandbox's whole filesystem
+	SnapshotMemory     SnapshotKind = "memory"     // also the running processes
+	SnapshotMetadata   SnapshotKind = "metadata"   // the place's record of the sandbox, and its files
 )
 
 // SnapshotKinds lists every kind.
 var SnapshotKinds = []SnapshotKind{SnapshotWorkspace, SnapshotFilesystem, SnapshotMemory, SnapshotMetadata}
 
-// Snapshots declares the snapshots of a place; zero without PowerSnapshot. What
-// storing them costs is in price books.
+// Snapshots declares the snapshots of a place; zero without PowerSnapshot. Price
+// books hold the cost of storing them.
 type Snapshots struct {
-	// Kinds are those it can take, the default first.
+	// Kinds lists the kinds that the place can take, the default first.
 	Kinds []SnapshotKind
 	// Find is the strength of FindSnapshot; Settle counts from the end of Snapshot.
 	// There is no claim.
 	Find Find
-	// StopsSource: taking one leaves the sandbox paused; needs PowerPause. The engine
-	// resumes one that ran.
+	// StopsSource: a snapshot leaves the sandbox paused; needs PowerPause. The engine
+	// resumes the sandbox if it was running.
 	StopsSource bool
-	// EndsSource: taking one ends the sandbox for good. Nothing else is left of it, so the
-	// engine asks its user first. The sandbox stays as it ended until its Teardown, which
-	// settles it; FindSnapshot may need it, so the engine tears it down last.
+	// EndsSource: a snapshot ends the sandbox for good. Only the snapshot is left, so the
+	// engine asks the user first. The ended sandbox stays until its Teardown, which
+	// settles it. The engine tears it down last, because FindSnapshot may need it.
 	EndsSource bool
-	// RunningOnly: one of a paused sandbox is refused, as Paused says.
+	// RunningOnly: the place refuses a snapshot of a paused sandbox with Paused.
 	RunningOnly bool
-	// Expires is how long the place keeps one at most; 0 = until it is deleted.
+	// Expires is the longest time that the place keeps a snapshot; 0 = until it is deleted.
 	Expires time.Duration
-	// HoldsSecrets: one may hold secrets of its sandbox, as memory does. Places whose
-	// snapshots never do are tried by the conformance suite.
+	// HoldsSecrets: a snapshot may hold secrets of its sandbox, as memory does. If false,
+	// the conformance suite tests that no snapshot holds any.
 	HoldsSecrets bool
 	// Portable are the kinds that restore at another place of the same handler and
 	// architecture, from the stream of ReadSnapshot; with PowerReadSnapshot only.
@@ -145,21 +145,21 @@ type Snapshots struct {
 
 // Forks declares the forks of a place; zero without PowerFork.
 type Forks struct {
-	// RunningOnly: one of a paused sandbox is refused, as Paused says.
+	// RunningOnly: the place refuses a fork of a paused sandbox with Paused.
 	RunningOnly bool
-	// HoldsSecrets: what runs in the source goes on in the fork, with the secrets in its
-	// memory. Elsewhere nothing of the source's secrets reaches the fork.
+	// HoldsSecrets: the source's processes continue in the fork, with the secrets in their
+	// memory. If false, no secret of the source reaches the fork.
 	HoldsSecrets bool
 }
 
 // Pauses declares the pauses of a place; zero without PowerPause.
 type Pauses struct {
-	// EndsWhatRuns: a pause stops the machine. What runs ends, and a resume starts it anew
-	// with its files. Elsewhere everything goes on where it was.
+	// EndsWhatRuns: a pause stops the machine. Its processes end, and a resume starts the
+	// machine again with its files. If false, a resume continues all processes.
 	EndsWhatRuns bool
 }
 
-// ListFreshness is how current a list of everything is.
+// ListFreshness is how current a list of all sandboxes is.
 type ListFreshness string
 
 const (
@@ -167,9 +167,9 @@ const (
 	ListEventual ListFreshness = "eventual" // a change may be missing for List.Lag
 )
 
-// List declares how current the answer of Status(nil) is. It is apart from Find: a place
-// may look one object up at once and list it later. Whatever the list lacks, or still
-// shows, is asked for by its handle before anything is concluded.
+// List declares how current the answer of Status(nil) is. It is separate from Find: a
+// place may find a new object at once but list it later. The engine checks a missing or
+// still listed sandbox by its handle before it concludes anything.
 type List struct {
 	Freshness ListFreshness
 	// Lag is how long a change may stay unseen; for ListEventual only.
@@ -241,7 +241,7 @@ const (
 )
 
 // Capabilities is the full declaration. The first part is the matrix that sandbox
-// platforms publish; sandboxer adds the second. It is a ceiling, which the catalog
+// platforms publish; the second is sandboxer's own. It is a ceiling, which the catalog
 // and a probe at apply can only narrow. nil means unknown, never unlimited.
 type Capabilities struct {
 	TransportModel      string           // dial-in | dial-out | either: who opens the connection to a worker
@@ -298,10 +298,10 @@ const (
 	RequireWorkarea          = "workarea"           // a folder of its own to work in
 	RequireGit               = "git"                // the workspace starts from a commit of a repository
 	RequireFullHistory       = "full-history-clone" // with .git and the history of all branches
-	RequireLongRunning       = "long-running"       // programs run on when the one who started them has gone
+	RequireLongRunning       = "long-running"       // programs keep running after their caller disconnects
 	RequireNetworkEgress     = "network-egress"     // can reach the network where the profile allows it
 	RequireHostBinary        = "host-binary"        // runs what is installed on the machine
-	RequirePersistentStorage = "persistent-storage" // files survive a restart of what runs and of the machine
+	RequirePersistentStorage = "persistent-storage" // files survive a restart of the processes and of the machine
 	// RequireDesktop: a graphical desktop runs whenever the sandbox does, and its screen is a page at DesktopPort.
 	RequireDesktop = "desktop"
 )
@@ -313,7 +313,7 @@ const DesktopPort = 6080
 // the repository and sends the place a tree.
 var WorkspaceKinds = []string{RequireFullHistory, RequireGit, RequireWorkarea}
 
-// With returns p with the kinds of more that it lacks, each list sorted.
+// With returns the union of p and more, each list sorted.
 func (p Provides) With(more Provides) Provides {
 	return Provides{RuntimeKinds: union(p.RuntimeKinds, more.RuntimeKinds), RequirementKinds: union(p.RequirementKinds, more.RequirementKinds)}
 }
@@ -324,5 +324,5 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// SelfHosted reports a place of the user's own, for which nobody sends a bill.
+// SelfHosted reports whether the user owns the place, so that no vendor bills for it.
 func (c Capabilities) SelfHosted() bool { return c.PricingModel == PricingSelfHosted }

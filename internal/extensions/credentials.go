@@ -14,11 +14,11 @@ type CredentialField struct {
 	Doc      string
 }
 
-// Pick returns the credentials to open a place with: of given, which the user
-// set, and usual, which the vendor's environment variables hold. It takes one
-// whole set of CredentialsAnyOf: the first that is complete and has all that the
-// user gave of any set, so that one identity never takes a part of another. ways
-// lists what is missing, in as many ways as there are to set it; nil if nothing is.
+// Pick returns the credentials that open a place, from given, which the user set, and
+// usual, which the vendor's environment variables hold. It takes one whole set of
+// CredentialsAnyOf: the first that is complete and contains every given field of any
+// set, so that identities never mix. ways lists the missing fields, once for each way
+// to complete them; nil if none is missing.
 func (d Descriptor) Pick(given, usual map[string]Secret) (use map[string]Secret, ways [][]CredentialField) {
 	use = map[string]Secret{}
 	var required []CredentialField
@@ -91,8 +91,8 @@ func (d Descriptor) fields(set []string) []CredentialField {
 	return out
 }
 
-// Alternatives says, for people, which credentials are wanted: "oidc_token, or
-// token with team_id and project_id"; "" without CredentialsAnyOf.
+// Alternatives says, for people, which credentials are required: "oidc_token, or token
+// with team_id and project_id"; "" without CredentialsAnyOf.
 func (d Descriptor) Alternatives() string {
 	var out []string
 	for _, set := range d.CredentialsAnyOf {
@@ -101,7 +101,7 @@ func (d Descriptor) Alternatives() string {
 	return strings.Join(out, ", or ")
 }
 
-// Together joins what belongs together: "token with team_id and project_id".
+// Together joins the names of one set: "token with team_id and project_id".
 func Together(names []string) string {
 	switch n := len(names); n {
 	case 0, 1:

@@ -3,21 +3,21 @@ package extensions
 import "slices"
 
 // Declarer is implemented by an Extension whose bindings may offer less than its
-// descriptor: a vendor's software that its user runs, a plan with other limits. It
-// is static like Describe.
+// descriptor, such as self-hosted vendor software, or a plan with lower limits. It is
+// static like Describe.
 type Declarer interface {
-	// Declare returns what a binding with these config values lacks. It is pure: it
-	// depends on the values alone, which were checked against Descriptor.Config, and
-	// changes none of them. It narrows and never widens. A value that makes no sense
-	// is KindInvalid. What only the place itself can tell is a fact.
+	// Declare returns the declaration of a binding with these config values. It is
+	// pure: it depends only on the values, which were checked against
+	// Descriptor.Config, and does not change them. It narrows and never widens. A
+	// meaningless value is KindInvalid. Properties that only the place knows are Facts.
 	Declare(values map[string]any) (Declaration, error)
 }
 
-// Declaration is what a binding offers, where that is less than the descriptor;
-// nil fields change nothing.
+// Declaration holds what a binding offers less than its descriptor; nil fields
+// change nothing.
 type Declaration struct {
 	Narrowing Narrowing
-	Powers    []Power // nil = all that are described
+	Powers    []Power // nil = all of the descriptor's
 	Places    []Place
 	Find      *Find
 	List      *List
@@ -25,9 +25,9 @@ type Declaration struct {
 	Pauses    *Pauses
 }
 
-// Declared returns the descriptor of one binding of x: what Describe and Declare
-// both say. All that concerns a binding reads this one. A declaration that is wider
-// is KindInternal: a bug of the adapter.
+// Declared returns the descriptor of one binding of x: Describe's, narrowed by
+// Declare. Code that concerns a binding uses this one. A wider declaration is
+// KindInternal: a bug of the adapter.
 func Declared(x Extension, values map[string]any) (Descriptor, error) {
 	d := x.Describe()
 	n, ok := x.(Declarer)
@@ -114,7 +114,7 @@ func (s Snapshots) within(have Snapshots) bool {
 		(s.StopsSource || !have.StopsSource) && (s.RunningOnly || !have.RunningOnly) && (s.HoldsSecrets || !have.HoldsSecrets)
 }
 
-// Agree returns c and powers without what the other one lacks.
+// Agree returns c and powers, each without the parts that the other lacks.
 func (c Capabilities) Agree(powers []Power) (Capabilities, []Power) {
 	left := slices.Clone(powers)
 	for _, x := range []struct {

@@ -27,8 +27,8 @@ type Descriptor struct {
 	Options     []Field
 	Credentials []CredentialField
 	// CredentialsAnyOf are alternatives: each is a set of names of Credentials, and
-	// one whole set is needed ("this, or those three"). nil = there are none. Open
-	// gets the fields of one set only, see Pick.
+	// one complete set is required ("this, or those three"). nil = no alternatives.
+	// Open gets the fields of one set only, see Pick.
 	CredentialsAnyOf [][]string
 	// Capabilities is the ceiling.
 	Capabilities Capabilities
@@ -42,15 +42,15 @@ type Descriptor struct {
 	NamedOnly bool
 }
 
-// Has reports a declared power.
+// Has reports whether d declares the power.
 func (d Descriptor) Has(p Power) bool { return slices.Contains(d.Powers, p) }
 
-// RunsAt reports a declared kind of place.
+// RunsAt reports whether d declares the kind of place.
 func (d Descriptor) RunsAt(p Place) bool { return slices.Contains(d.Places, p) }
 
 // PlaceOf returns the kind of place that host h is for d; nil stands for an
-// account, or for this machine. false: d does not run there, and the place is the
-// first that it runs at.
+// account, or for this machine. If d does not run there, ok is false and p is d's
+// first declared place.
 func (d Descriptor) PlaceOf(h *Host) (p Place, ok bool) {
 	switch {
 	case d.RunsAt(PlaceAccount):
@@ -91,7 +91,7 @@ type Field struct {
 	Doc      string
 }
 
-// Text is the value of a field of type FieldString or FieldPath; "" without one.
+// Text returns the value of a FieldString or FieldPath field; "" if it is not set.
 func Text(values map[string]any, field string) string {
 	s, _ := values[field].(string)
 	return s

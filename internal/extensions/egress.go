@@ -27,7 +27,7 @@ func (e Egress) Includes(want Egress) bool {
 	return need >= 0 && have >= need && !(e == EgressDomainOnly && want == EgressCIDR)
 }
 
-// EgressPorts is what a rule of an allowlist can name as its port.
+// EgressPorts is the set of ports that a rule of an allowlist can name.
 type EgressPorts string
 
 const (
@@ -40,7 +40,7 @@ const (
 // EgressPortSets lists every value.
 var EgressPortSets = []EgressPorts{PortsNone, PortsHTTPS, PortsOne, PortsAny}
 
-// Includes reports whether all that want can name can be named.
+// Includes reports whether p can name every port that want can.
 func (p EgressPorts) Includes(want EgressPorts) bool {
 	return want == p || want == "" || p == PortsAny || p == PortsOne && want == PortsHTTPS
 }
@@ -50,8 +50,8 @@ func (p EgressPorts) names(port int) bool {
 	return p == PortsAny || p == PortsOne && port != 0 || p == PortsHTTPS && port == 443 || p == PortsNone && port == 0
 }
 
-// DNS is when a place lets any name be looked up although default deny is in force,
-// so that data can leave in the names. Names that an allowlist has do not count.
+// DNS says when a place resolves any name despite default deny, so data can leak
+// through DNS queries. Names on an allowlist do not count.
 type DNS string
 
 const (
@@ -68,8 +68,9 @@ func (d DNS) OpenUnder(n Network) bool {
 	return n.Needs() != EgressNone && (d == DNSOpen || d == DNSAllowlist && len(n.Egress) > 0)
 }
 
-// Ingress is who reaches a port inside under default deny. An adapter shuts what the
-// place can shut; what sandboxer forwards for its user does not count.
+// Ingress says who can reach a port inside under default deny. An adapter closes all
+// ports that the place can close. Ports that sandboxer forwards for its user do not
+// count.
 type Ingress string
 
 const (
@@ -102,8 +103,8 @@ func (c Capabilities) Unnamed(n Network) (rules []EgressRule) {
 	return rules
 }
 
-// CheckEgress refuses, with KindUnsupported and a remedy, a policy that a place with
-// these capabilities cannot enforce.
+// CheckEgress refuses a policy that a place with these capabilities cannot enforce. The
+// error is KindUnsupported, with a remedy.
 func (c Capabilities) CheckEgress(n Network) error {
 	if need := n.Needs(); !c.Egress.Includes(need) {
 		return Errorf(KindUnsupported, "the network policy needs egress enforcement %q, and the place has %q", need, c.Egress).
@@ -116,7 +117,8 @@ func (c Capabilities) CheckEgress(n Network) error {
 	return Errorf(KindUnsupported, "%s", what).At("network.egress").WithRemedy("%s", help)
 }
 
-// TellUnnamed says, for people, which ports of n cannot be named and what to write.
+// TellUnnamed says, for people, which ports of n the place cannot name, and what to
+// write instead.
 func (c Capabilities) TellUnnamed(n Network) (reason, help string) {
 	var have, asked, write []string
 	for _, r := range c.Unnamed(n) {

@@ -2,7 +2,8 @@ package extensions
 
 import "slices"
 
-// EntrypointMode is what a sandbox runs of its own, beside what is asked of it.
+// EntrypointMode is the kind of program that a sandbox runs by itself, besides
+// requested commands.
 type EntrypointMode string
 
 const (
@@ -14,11 +15,11 @@ const (
 // EntrypointModes lists every value.
 var EntrypointModes = []EntrypointMode{EntrypointIdle, EntrypointImage, EntrypointArgv}
 
-// Entrypoint is a sandbox's own program. Unless it is idle, its exit ends the sandbox at
-// once, with all that runs beside it: with exit code 0 it is PhaseTerminated, otherwise
-// PhaseFailed, with the code in the reason and the true time in EndedAt. One that ends
-// before the sandbox is ready fails the create (KindFailed). It has the environment, the
-// secrets and the workspace from its start.
+// Entrypoint is a sandbox's own program. Unless it is idle, its exit ends the sandbox
+// at once, with all other processes. The sandbox is then PhaseTerminated after exit
+// code 0, otherwise PhaseFailed, with the code in the reason and the true time in
+// EndedAt. An entrypoint that ends before the sandbox is ready fails the create
+// (KindFailed). It has the environment, the secrets and the workspace from its start.
 type Entrypoint struct {
 	Mode EntrypointMode `json:"mode,omitempty"` // "" = EntrypointIdle
 	Argv []string       `json:"argv,omitempty"` // EntrypointArgv's, literal words
@@ -27,8 +28,8 @@ type Entrypoint struct {
 // Idle reports whether nothing runs by itself.
 func (e Entrypoint) Idle() bool { return e.Mode == "" || e.Mode == EntrypointIdle }
 
-// CheckEntrypoint refuses, with KindUnsupported, an entrypoint that the place does not
-// run.
+// CheckEntrypoint refuses an entrypoint that the place does not run, with
+// KindUnsupported.
 func (c Capabilities) CheckEntrypoint(e Entrypoint) error {
 	if e.Idle() || slices.Contains(c.Entrypoints, e.Mode) {
 		return nil

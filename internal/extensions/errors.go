@@ -196,8 +196,8 @@ func first(err error, said func(*Error) string) string {
 	return ""
 }
 
-// Classify makes err an *Error with the operation, the extension and the sandbox,
-// unless it has them; nil stays nil.
+// Classify returns err as an *Error and adds the operation, the extension and the
+// sandbox if missing; nil stays nil.
 func Classify(op, extension string, id ID, err error) error {
 	if err == nil {
 		return nil

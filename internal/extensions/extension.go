@@ -22,7 +22,7 @@ type Extension interface {
 	Open(ctx context.Context, cfg Config) (Backend, error)
 }
 
-// Opened is what Open returns of a backend and its failure.
+// Opened returns b as a Backend, or err classified as a failure of "open".
 func Opened[B Backend](b B, err error) (Backend, error) {
 	if err != nil {
 		return nil, Failed("open", "", err, nil)
@@ -30,9 +30,9 @@ func Opened[B Backend](b B, err error) (Backend, error) {
 	return b, nil
 }
 
-// HostNarrower is implemented by an Extension whose hosts may offer less than the
-// descriptor's ceiling, by their arguments. It is static like Describe (no network,
-// no secret), so plans can refuse by them. What a probe finds is in Facts.
+// HostNarrower is implemented by an Extension whose capabilities depend on the
+// host's arguments. It is static like Describe (no network, no secret), so plans
+// can refuse hosts. Facts hold what a probe finds.
 type HostNarrower interface {
 	// OnHost returns the part of c that the arguments of host h allow. Each reason
 	// says what is missing, as Facts.Notes do.
@@ -44,9 +44,9 @@ type HostNarrower interface {
 type SpecChecker interface {
 	// CheckSpec reads at most the spec's own sources. It uses no network. A nil
 	// source is not known yet, and is not checked. Errors are KindInvalid or
-	// KindUnsupported, as Provision's would be. notes list, for people, allowed
-	// parts of the spec's files that have no effect; there are none beside an
-	// error.
+	// KindUnsupported, as Provision's would be. notes describe, for people, parts
+	// of the spec's files that are allowed but have no effect. On error, notes is
+	// empty.
 	CheckSpec(ctx context.Context, cfg Config, spec Spec) (notes []string, err error)
 }
 
@@ -65,8 +65,8 @@ type Config struct {
 	Credentials map[string]Secret
 	// Host is set for extensions placed on a machine the user owns.
 	Host *Host
-	// AllowedCommands are the programs of this machine, by absolute path, that the
-	// person who runs sandboxer lets bindings run. No catalog can add to them.
+	// AllowedCommands lists absolute paths of programs on this machine. The user of
+	// sandboxer allows bindings to run them. No catalog can add to the list.
 	AllowedCommands []string
 	// StateDir is a private folder (0700) of this user on this machine where
 	// the extension may keep what belongs to it. The folder is shared by all
@@ -77,9 +77,9 @@ type Config struct {
 // Backend is one opened account or host. Its methods are safe for concurrent use. A
 // canceled context starts nothing new. No method puts a secret into a handle, an
 // error, a log line, an argument list or a label. KindUnreachable never means
-// absent. No method retries: it classifies what it heard (KindUnavailable, with
-// RetryAfter if the place says when to come again; KindUnreachable; for what has no
-// effect also KindIndeterminate), and the engine calls again within its patience.
+// absent. No method retries: it classifies the answer (KindUnavailable, with
+// RetryAfter if the place says when to retry; KindUnreachable; for calls without
+// effect also KindIndeterminate), and the engine retries within its own limits.
 type Backend interface {
 	// Provision starts the sandbox that spec describes and writes spec.ID and
 	// spec.Labels on the backend object before the object can cost anything. It is
@@ -98,17 +98,18 @@ type Backend interface {
 	Provision(ctx context.Context, spec Spec) (Handle, Observation, error)
 
 	// WaitReady blocks until the backend object is usable and its readiness probe
-	// succeeds, and observes it then, PhaseReady, as Status would. It ends with the
-	// context. It uses this spec's probe, if any, even for an object that was ready
-	// before.
+	// succeeds. It returns the observation that Status would return then, in
+	// PhaseReady. It stops when ctx is done. It uses this spec's probe, if any, even
+	// if the object was ready before.
 	WaitReady(ctx context.Context, spec Spec, h Handle) (Observation, error)
 
 	// Status observes the given sandboxes in at most one round trip per host or
 	// account. The answer has the length and order of handles; an object that could
 	// not be observed is Observation{Phase: PhaseUnreachable, Err: ...}. With
-	// handles == nil it lists everything of this account here, each with ID and
-	// Handle set and once, however many pages the place makes of it; a list that
-	// cannot be read to its end is an error (KindUnavailable), never a shorter list. The error is for the call as a whole.
+	// handles == nil it lists all sandboxes of this account here, across all pages,
+	// each exactly once and with ID and Handle set. A list that cannot be read to its
+	// end is an error (KindUnavailable), never a shorter list. The error concerns the
+	// whole call.
 	Status(ctx context.Context, handles []Handle) ([]Observation, error)
 
 	// Find looks a sandbox up by our own ID alone. With FindStrong in

@@ -44,9 +44,9 @@ type SSHIdentity struct {
 	Command         []string `json:"command,omitempty"` // prints a short-lived credential
 }
 
-// Check refuses neither or both of address and alias, a port out of range, texts
+// Check requires exactly one of address and alias. It refuses a port out of range, text
 // that a command line would misread, and several ways to verify the host's key. The
-// error, KindInvalid, starts with at.
+// error is KindInvalid and starts with at.
 func (s SSH) Check(at string) error {
 	if (s.Address == "") == (s.Alias == "") {
 		return Errorf(KindInvalid, "%s: set exactly one of address and alias", at).WithRemedy("alias is a Host of ~/.ssh/config")
@@ -89,7 +89,7 @@ type HostCost struct {
 	MemoryMB int64  `json:"memory_mb,omitempty"`
 	GPU      int64  `json:"gpu,omitempty"` // 0 = none, or not priced apart
 	DiskMB   int64  `json:"disk_mb,omitempty"`
-	// Idle is who bears the idle cost, one of the Idle… sharings; "" = IdleNone.
+	// Idle says who bears the idle cost, one of the Idle… sharings; "" = IdleNone.
 	Idle string `json:"idle,omitempty"`
 }
 
@@ -103,8 +103,8 @@ const (
 // IdleSharings lists every sharing.
 var IdleSharings = []string{IdleNone, IdleShared, IdleDedicated}
 
-// HostFacts describe a probed host for people. The state has no volatile facts.
-// Nothing is decided by them: what a binding can use there is in its Facts.
+// HostFacts describe a probed host for people. The state has no volatile facts. They
+// decide nothing: a binding's Facts hold what it can use there.
 type HostFacts struct {
 	OS        string           `json:"os"`
 	Arch      string           `json:"arch"` // as Go names it: amd64, arm64

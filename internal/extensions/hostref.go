@@ -37,9 +37,9 @@ func (h Host) Ref() string {
 // validates it.
 func IsHostRef(s string) bool { return strings.HasPrefix(s, hostScheme) }
 
-// ParseHostRef reads exactly the refs that Ref writes: the returned host has this
-// ref. All else is KindInvalid, such as an unknown field, another order or version,
-// and more than MaxHostRef bytes.
+// ParseHostRef reads exactly the refs that Ref writes: the returned host has this ref.
+// Anything else is KindInvalid, such as an unknown field, another order or version, or
+// more than MaxHostRef bytes.
 func ParseHostRef(ref string) (Host, error) {
 	refuse := func(why string) (Host, error) {
 		return Host{}, Errorf(KindInvalid, "this is not a host ref: %s", why).WithRemedy("use the ref attribute of a sandboxer_host unchanged")

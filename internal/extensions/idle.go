@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// IdleReap is who ends a sandbox that was idle for Spec.IdleReap, with nobody watching.
+// IdleReap names the mechanism that ends an unsupervised sandbox after it was idle for
+// Spec.IdleReap.
 type IdleReap string
 
 const (

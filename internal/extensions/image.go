@@ -42,8 +42,8 @@ func (i Image) AllStages() []BuildStage {
 	return i.Stages
 }
 
-// Check refuses an image that is not exactly one of pull, build and stages, and stages
-// that no order can build. field is the path of the mistake in the image.
+// Check refuses an image that does not set exactly one of pull, build and stages, and
+// stages that no order can build. field is the path of the mistake in the image.
 func (i Image) Check() (field []string, err error) {
 	ways := 0
 	for _, way := range []bool{i.Pull != "", i.Build != nil, len(i.Stages) > 0} {
@@ -81,7 +81,7 @@ func (i Image) at(stage int, field string) []string {
 	return []string{"stages", strconv.Itoa(stage), field}
 }
 
-// WithImages returns s with each of its images changed.
+// WithImages returns s with change applied to each of its images.
 func (s Spec) WithImages(change func(Image) Image) Spec {
 	if s.Image != nil {
 		image := change(*s.Image)
@@ -123,7 +123,7 @@ func (s Spec) BuildsFromWorkspace() (builds bool) {
 }
 
 // BuildsFromUnknown reports whether an image is built from files that are not known
-// yet, so that nothing can be said of it.
+// yet, so that it cannot be checked.
 func (s Spec) BuildsFromUnknown() (unknown bool) {
 	s.WithImages(func(i Image) Image {
 		unknown = unknown || i.Bundle != "" && i.BundleSource == nil
@@ -132,8 +132,8 @@ func (s Spec) BuildsFromUnknown() (unknown bool) {
 	return unknown || s.Workspace.Repo != "" && s.Workspace.Source == nil && s.BuildsFromWorkspace()
 }
 
-// ImageKey is the lower-case hex SHA-256 of everything that can decide what s runs: its
-// images or its stack with the files they come from, and what bounds their builds.
+// ImageKey is the lower-case hex SHA-256 of everything that determines what s runs: its
+// images or its stack with their source files, and the limits of their builds.
 // Sandboxes with the same key at the same place run the same images.
 func (s Spec) ImageKey() string {
 	var sources []string

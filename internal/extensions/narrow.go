@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Narrowing takes capabilities away; nil fields change nothing. A catalog, the
-// declaration of a binding and the facts of a place say in it what they lack.
+// Narrowing takes capabilities away; nil fields change nothing. Catalogs, the
+// declarations of bindings and the facts of places use it.
 type Narrowing struct {
 	OS                 []string         `json:"os,omitempty"`
 	Arch               []string         `json:"arch,omitempty"`

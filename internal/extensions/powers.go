@@ -27,13 +27,12 @@ type Execer interface {
 	// A passed timeout is KindTimeout, with the output so far in the result, after
 	// the command's whole process group was killed inside; the sandbox stays
 	// usable. KindUnreachable and KindUnavailable say that the command was certainly
-	// not started. If the transport fails once it may have been, that is
-	// KindIndeterminate, even if nothing was heard of it: nobody may run it again
-	// without being asked. A program that cannot be
-	// started is exit code 127 (not found) or 126 (not executable) with the reason
-	// on stderr, as in a shell. A grandchild that holds the streams open cannot
-	// hang the caller: output is read until the command itself has ended and a
-	// short grace has passed.
+	// not started. If the transport fails after the command may have started, the
+	// error is KindIndeterminate, even without any output: only the user may decide
+	// to run it again. A program that cannot be started is exit code 127 (not found)
+	// or 126 (not executable) with the reason on stderr, as in a shell. A grandchild
+	// that holds the streams open cannot hang the caller: Exec reads output until the
+	// command itself has ended and a short grace has passed.
 	Exec(ctx context.Context, h Handle, req ExecRequest) (ExecResult, error)
 }
 
@@ -50,7 +49,7 @@ type ExecRequest struct {
 	Service        string // "" = the agent container or the service the profile names
 	Dir            string // absolute, or relative to the workspace; "" = the workspace
 	Env            map[string]string
-	User           string        // "" = the sandbox's own; one the place cannot give is KindUnsupported
+	User           string        // "" = the sandbox's own; KindUnsupported if the place cannot run as this user
 	Timeout        time.Duration // 0 = DefaultExecTimeout; negative or above MaxExecTimeout is KindInvalid
 }
 
@@ -100,8 +99,8 @@ type FileTransfer interface {
 // for some objects.
 type Incomplete struct {
 	Paths []string // relative to the path asked for, each with all below it
-	More  bool     // the stream lacks others too, which nobody can name
-	Why   string   // what was heard of it, for people
+	More  bool     // the stream lacks other objects too, whose paths are unknown
+	Why   string   // the place's reason, for people
 }
 
 func (i *Incomplete) Error() string {
@@ -124,28 +123,28 @@ type PortForwarder interface {
 	Dial(ctx context.Context, h Handle, service string, port int) (net.Conn, error)
 }
 
-// URLGiver gives addresses at which the place itself answers for a port inside, to
-// anybody on the network who has the URL's header. A raw connection of sandboxer's
-// user is PortForwarder's.
+// URLGiver returns addresses at which the place itself serves a port inside, to
+// anyone on the network who has the URL's header. PortForwarder makes raw connections
+// for sandboxer's user.
 type URLGiver interface {
-	// URL returns the address of a port now. Something need not listen there yet. An
-	// absent sandbox is KindNotFound, a paused one is refused as Paused says. Each call
-	// may give another header and a later end.
+	// URL returns the current address of a port. Nothing needs to listen there yet. An
+	// absent sandbox is KindNotFound, a paused one Paused. Each call may return another
+	// header and a later expiry.
 	URL(ctx context.Context, h Handle, port int) (URL, error)
 }
 
-// URL is how a port inside is reached over HTTP.
+// URL is the HTTP address of a port inside.
 type URL struct {
 	Address string // without a secret
-	// Header is what each request must carry. Without one, the address is enough;
-	// IngressClosed excludes that.
+	// Header must be on each request. If zero, the address is enough, which
+	// IngressClosed excludes.
 	Header Header
-	// ExpiresAt is when the header, or the address without one, ends to work; zero =
-	// with the sandbox.
+	// ExpiresAt is the time after which the header, or an address without one, no longer
+	// works; zero = when the sandbox ends.
 	ExpiresAt time.Time
 }
 
-// Header is one HTTP header that lets its owner in; zero = none.
+// Header is one HTTP header that grants access; zero = none.
 type Header struct {
 	Name  string
 	Value Secret
@@ -155,9 +154,9 @@ type Header struct {
 // Provision with Spec.FromSnapshot.
 type Snapshotter interface {
 	// Snapshot is idempotent by SnapshotSpec.ID. It works on a paused sandbox too,
-	// which stays paused, unless Snapshots.RunningOnly is declared. A kind that is not declared is KindUnsupported. If it fails
-	// and anything may exist, FindSnapshot finds that by the ID. One that ends its
-	// sandbox (Snapshots.EndsSource) returns once it has.
+	// which stays paused, unless Snapshots.RunningOnly is declared. An undeclared kind
+	// is KindUnsupported. If it fails and anything may exist, FindSnapshot finds that by
+	// the ID. With Snapshots.EndsSource, it returns after the sandbox has ended.
 	Snapshot(ctx context.Context, h Handle, spec SnapshotSpec) (Snapshot, error)
 	// FindSnapshot follows the rules of Backend.Find, with the strength of
 	// Snapshots.Find.
@@ -169,13 +168,13 @@ type Snapshotter interface {
 	DeleteSnapshot(ctx context.Context, h SnapshotHandle) error
 }
 
-// SnapshotReader sends its snapshots of the kinds Snapshots.Portable to other places
-// of the same handler, where SnapshotRef.Source is the other end.
+// SnapshotReader sends snapshots of the kinds Snapshots.Portable to other places of
+// the same handler, which read them from SnapshotRef.Source.
 type SnapshotReader interface {
 	// ReadSnapshot writes the whole snapshot as one stream in the adapter's own
-	// format: always the same bytes, whose SHA-256 is Snapshot.Digest. What arrived
-	// before an error is of no use. An absent snapshot is KindNotFound, another kind
-	// KindUnsupported; then nothing is written.
+	// format: always the same bytes, whose SHA-256 is Snapshot.Digest. After an error,
+	// the bytes written so far are useless. An absent snapshot is KindNotFound, another
+	// kind KindUnsupported; then nothing is written.
 	ReadSnapshot(ctx context.Context, h SnapshotHandle, w io.Writer) error
 }
 
@@ -187,8 +186,8 @@ type SnapshotSpec struct {
 	CreatedAt time.Time
 	// Kind is one of Snapshots.Kinds; "" = the first.
 	Kind SnapshotKind
-	// Live permits a snapshot while everything runs on, so that its files may be of
-	// different moments. Without it, nothing of the sandbox runs meanwhile.
+	// Live permits a snapshot of running processes, so its files may be of different
+	// moments. Without it, nothing in the sandbox runs during the snapshot.
 	Live bool
 }
 
@@ -225,49 +224,49 @@ type Snapshot struct {
 	SandboxID ID
 	Kind      SnapshotKind
 	SizeBytes int64
-	Digest    string // "sha256:…"; empty where the place tells none
+	Digest    string // "sha256:…"; empty if the place reports none
 	CreatedAt time.Time
 	ExpiresAt time.Time // when the place deletes it by itself; zero = never
 }
 
-// Forker makes sandboxes from live ones, as Descriptor.Forks declares them. A fork is
+// Forker makes sandboxes from live ones, as Descriptor.Forks declares. A fork is
 // Provision with Spec.FromSandbox and Spec.Source: a sandbox of the same account, at the
 // same place.
 //
-// The spec is the source's but for its identity, its lifetime and its secrets, and
-// Workspace.Source is nil. The fork has the files of every container and every volume
-// as they are at one moment; later writes of either do not reach the other. It has a
-// network and names of its own. What the spec says is given anew, as to any other
-// sandbox, and no secret of the source comes with it. A source that is ended meanwhile
-// leaves a whole fork or none.
+// The fork's spec equals the source's except for identity, lifetime and secrets, and
+// Workspace.Source is nil. The fork gets the files of all containers and volumes as of
+// one moment; later writes in either do not reach the other. It has its own network and
+// names. It gets everything in its spec anew, as any other sandbox does, and no secret
+// of the source. If the source ends meanwhile, the fork is complete or does not exist.
 //
-// The source stays as it is: running, or paused. Several forks of it can be made at
-// once. A fork needs its source only until Provision has returned it, so the same
-// Provision again succeeds without it. Whatever is made on the way is gone with the
-// fork's Teardown at the latest; Find finds it, where Provision was cut off.
+// The source stays running or paused. Several forks of it can be made at once. A fork
+// needs its source only until Provision has returned, so repeating that Provision
+// succeeds without the source. The fork's Teardown removes all intermediate objects at
+// the latest; Find finds them if Provision was interrupted.
 type Forker interface {
 	// CanFork checks, without making anything, that h can be forked now. It fails as
-	// Provision would: KindNotFound for an absent or ended source; as Paused says for a
-	// paused one, with Forks.RunningOnly.
+	// Provision would: KindNotFound for an absent or ended source, and with
+	// Forks.RunningOnly, Paused for a paused one.
 	CanFork(ctx context.Context, h Handle) error
 }
 
-// Pauser keeps a sandbox without running it. What runs stops where it is and goes on
-// there at the resume, unless Pauses.EndsWhatRuns is declared: then the files are kept,
-// and a command that ran is KindIndeterminate. Both calls are idempotent, and both observe the sandbox at
-// their end as Status would, with Observation.Since. Its deadline is wall-clock and
-// does not move; Capabilities.PausedExpiry says who ends a paused one. Status, Find,
-// Teardown and SetGeneration work on a paused one, Extend too unless only a sweep ends it.
-// Exec, FileTransfer, PortForwarder and URLGiver refuse it as Paused says and never resume it.
+// Pauser keeps a sandbox without running it. Processes stop and continue at the resume,
+// unless Pauses.EndsWhatRuns is declared: then only the files are kept, and a running
+// command is KindIndeterminate. Both calls are idempotent and return the observation
+// that Status would return at their end, with Observation.Since. The deadline is
+// wall-clock and does not move; Capabilities.PausedExpiry says who ends a paused
+// sandbox. Status, Find, Teardown and SetGeneration work on a paused sandbox, and so
+// does Extend unless only a sweep ends it. Exec, FileTransfer, PortForwarder and
+// URLGiver refuse it with Paused and never resume it.
 type Pauser interface {
-	// Pause returns once nothing of the sandbox runs.
+	// Pause returns once nothing in the sandbox runs.
 	Pause(ctx context.Context, h Handle) (Observation, error)
-	// Resume returns once the sandbox is usable again. deadline is when it must end
-	// now; a place that forgets or stops its own deadline meanwhile enforces this one.
+	// Resume returns once the sandbox is usable again. deadline is its new end; a place
+	// whose own deadline stops or is lost during a pause enforces this one.
 	Resume(ctx context.Context, h Handle, deadline time.Time) (Observation, error)
 }
 
-// Paused is the error of a use of a paused sandbox.
+// Paused returns the KindConflict error for the use of a paused sandbox.
 func Paused(id ID) *Error {
 	err := Errorf(KindConflict, "it is paused, so nothing can be run, copied or reached in it")
 	err.ID = id
@@ -289,7 +288,7 @@ type UsageReader interface {
 
 // Usage has a backend's measurements. A nil quantity was not measured.
 type Usage struct {
-	StartedAt, EndedAt time.Time     // zero = still running, or not told
+	StartedAt, EndedAt time.Time     // zero = still running, or unknown
 	Running, Paused    time.Duration // wall clock
 	CPUMillis          *int64        // milliseconds of one vCPU, active
 	MemoryMiBMillis    *int64        // MiB x ms, allocated
@@ -312,8 +311,8 @@ type Capacity struct {
 }
 
 // Prober finds out what the place really offers. If the same call also lists the
-// backend's sandboxes there, it returns them as Status would; nil means that it did
-// not. A place that answers and cannot run anything is no error, but Unfit.
+// backend's sandboxes there, it returns them as Status would, else nil. A place that
+// answers but cannot run anything is not an error: Facts.Unfit says why.
 type Prober interface {
 	Probe(ctx context.Context) (Facts, []Observation, error)
 }
@@ -323,16 +322,15 @@ type Estimator interface {
 	Estimate(ctx context.Context, spec Spec, d time.Duration) (Usage, error)
 }
 
-// ImagePreparer pulls or builds what a spec runs before its create, so that a failure
-// is told before anything costs, and so that many sandboxes of one image wait for one
+// ImagePreparer pulls or builds a spec's images before its create, so that failures
+// surface before anything costs, and many sandboxes of one image wait for one
 // preparation. The engine calls it once per place and Spec.ImageKey. Provision does
-// not rely on it: what is no longer there it prepares again.
+// not rely on it: it prepares missing images again.
 type ImagePreparer interface {
 	// PrepareImage is idempotent and makes no sandbox. The same spec gives the same
 	// digest, "sha256:" and 64 hex digits, on every machine and in every process, and a
-	// second call rebuilds nothing. It tells what takes long by Progress. Errors are
-	// Provision's. What it built and no sandbox uses, the place removes by itself
-	// after a while.
+	// second call rebuilds nothing. It reports long steps by Progress. Errors are
+	// Provision's. The place removes built images that no sandbox uses after a while.
 	PrepareImage(ctx context.Context, spec Spec) (digest string, err error)
 }
 

@@ -49,7 +49,7 @@ const SecretsDir = "/run/secrets"
 // maxFileName is the longest name of a file on Linux, in bytes.
 const maxFileName = 255
 
-// Delivery is SecretsAs with its default.
+// Delivery returns SecretsAs, or SecretsEnv if it is "".
 func (s Spec) Delivery() SecretDelivery {
 	if s.SecretsAs == "" {
 		return SecretsEnv
@@ -58,7 +58,7 @@ func (s Spec) Delivery() SecretDelivery {
 }
 
 // CheckSecrets refuses, with KindInvalid, secrets that do not fit an environment
-// variable, or with SecretsFile a file. The message has no value.
+// variable or, with SecretsFile, a file. The error never contains a value.
 func (s Spec) CheckSecrets() error {
 	if !slices.Contains(SecretDeliveries, s.Delivery()) {
 		return Errorf(KindInvalid, "secrets_as %q is not one of %v", Clean(string(s.SecretsAs), 40), SecretDeliveries)

@@ -79,11 +79,10 @@ func (s Spec) Hash() string {
 }
 
 // Labels of every backend object. They cannot change later (except by
-// GenerationSetter), so no label decides expiry. A place is asked for objects only
-// by id and by account: these two need labels that it can be asked for. The others
-// are read with the object and may lie in any of its fields. Package
-// extensions/internal/labels fits them into places that take short values or few
-// labels.
+// GenerationSetter), so no label decides expiry. The engine queries objects only by id
+// and by account, so these two labels must be queryable. The others are read with the
+// object and may be in any of its fields. Package extensions/internal/labels fits them
+// into places that accept only short values or few labels.
 const (
 	LabelID             = "sandboxer.id"
 	LabelAccount        = "sandboxer.account"
@@ -162,8 +161,8 @@ type Workspace struct {
 	Source WorkspaceSource `json:"-"` // nil = start empty
 }
 
-// WorkDir is the workspace of a new sandbox, where a profile may choose it by the
-// option of that name; "" = it has none.
+// WorkDir returns the workspace folder of a new sandbox: the value of option, or
+// otherwise without one; "" = it has no workspace.
 func (s Spec) WorkDir(option, otherwise string) string {
 	if s.Workspace.Access == AccessNone {
 		return ""
@@ -214,7 +213,7 @@ type Resources struct {
 	BestEffort bool `json:"best_effort,omitempty"`
 }
 
-// Over returns r with what base asks for where r asks for nothing.
+// Over returns r, with base's values for the fields that r does not set.
 func (r Resources) Over(base Resources) Resources {
 	out := base
 	for _, f := range []struct{ from, to **int64 }{{&r.MemoryMB, &out.MemoryMB}, {&r.DiskMB, &out.DiskMB}, {&r.Pids, &out.Pids}} {
@@ -244,9 +243,8 @@ func (r Resources) Limits() (asked []Limit) {
 	return asked
 }
 
-// RoundUp returns r with each size rounded up to the step in which c has it. Where
-// memory comes with the vCPUs, each is raised to what the other brings. A size too
-// large to round stays.
+// RoundUp returns r with each size rounded up to c's step. If memory comes with the
+// vCPUs, it raises each of the two to match the other. A size too large to round stays.
 func (r Resources) RoundUp(c Capabilities) Resources {
 	if per := c.MemoryPerCPUMB; per > 0 && (r.CPU != nil || r.MemoryMB != nil) {
 		var cpu Milli
@@ -284,9 +282,9 @@ type GPU struct {
 	Count int64  `json:"count"`
 }
 
-// Requires is what the place must provide. OS and Arch list acceptable values by
-// Go's names; none = any. Routing refuses a place without any of them; a place with
-// several uses one of these.
+// Requires lists what the place must provide. OS and Arch list acceptable values by
+// Go's names; none = any. Routing refuses a place that has none of them; a place that
+// has several uses one of these.
 type Requires struct {
 	Runtime      []string `json:"runtime,omitempty"`
 	Capabilities []string `json:"capabilities,omitempty"` // requirement kinds
@@ -328,8 +326,8 @@ func (d *Duration) UnmarshalText(b []byte) error {
 	return err
 }
 
-// CheckGeneration refuses, with KindConflict, to take over what exists of another
-// generation.
+// CheckGeneration refuses, with KindConflict, to take over an existing object of
+// another generation.
 func (s Spec) CheckGeneration(exists int64) error {
 	if exists == s.Generation {
 		return nil
@@ -342,17 +340,17 @@ func (s Spec) CheckGeneration(exists int64) error {
 type SnapshotRef struct {
 	ID     string         `json:"id"`
 	Handle SnapshotHandle `json:"-"`
-	// Source has the bytes of a snapshot that is kept at another place, which Handle
-	// then points into; nil = it is kept at this place. They are staged, and what is
-	// made of them is committed only after their digest is proved (else KindInvalid).
-	// The place keeps no snapshot of them.
+	// Source has the bytes of a snapshot that another place keeps; Handle then points
+	// into that place. nil = this place keeps it. The place stages the bytes and
+	// commits the result only after it has verified their digest (else KindInvalid). It
+	// keeps no snapshot of them.
 	Source SnapshotSource `json:"-"`
 }
 
 // SnapshotSource is the stream of another place's ReadSnapshot.
 type SnapshotSource interface {
-	// Open begins the stream, which goes through this process as it is read: a
-	// Provision opens it once. An error of its Read is the other place's.
+	// Open begins the stream, which passes through this process as it is read. A
+	// Provision opens it once. Read returns the other place's errors.
 	Open(ctx context.Context) (io.ReadCloser, error)
 	// Digest is the snapshot's: "sha256:" and 64 lower-case hex digits.
 	Digest() string

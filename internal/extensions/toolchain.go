@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// Toolchain has the commands that run inside once the workspace exists, and before
+// Toolchain holds the commands that run inside after the workspace exists, and before
 // the sandbox ends. The engine runs them through Execer; a backend only sets Env.
 type Toolchain struct {
 	Kits        []string          `json:"kits,omitempty"`         // "kit.x@1.0.0", in compose order; told, not run
@@ -13,9 +13,9 @@ type Toolchain struct {
 	PostAcquire []Step            `json:"post_acquire,omitempty"` // such as `npm ci`; after every install
 	PreRelease  []Step            `json:"pre_release,omitempty"`  // best effort before teardown
 	Env         map[string]string `json:"env,omitempty"`          // of every program inside; Spec.Env wins
-	// EnvInside has the variables, by name, that refer to values known only inside:
-	// each is a word for /bin/sh. The engine lets commands expand all of them
-	// before it sets any; no backend sets them.
+	// EnvInside holds, by name, the variables that refer to values known only inside:
+	// each is a word for /bin/sh. The engine lets commands expand all of them before it
+	// sets any; no backend sets them.
 	EnvInside map[string]string `json:"env_inside,omitempty"`
 }
 

@@ -40,8 +40,8 @@ type Wallet struct {
 	Unpriced int64
 }
 
-// CeilingView is a ceiling with what counts against it. Limit and Used are decimal strings if it limits
-// money; otherwise they count sandboxes.
+// CeilingView is a ceiling with its use. Limit and Used are decimal strings if it limits money; otherwise they
+// count sandboxes.
 type CeilingView struct {
 	Source   string // who set it: "policy.acme"
 	Scope    string // org/workspace, or the org
@@ -56,8 +56,8 @@ type CeilingView struct {
 	Full bool // nothing more fits now
 }
 
-// BudgetView is a budget with what counts against it. Amounts are decimal strings; Left = Limit - Spent -
-// Reserved, negative above the limit.
+// BudgetView is a budget with its use. Amounts are decimal strings; Left = Limit - Spent - Reserved, negative
+// above the limit.
 type BudgetView struct {
 	Account  string // org/workspace, or the org
 	Name     string
@@ -76,7 +76,7 @@ type BudgetView struct {
 	Unpriced int64
 }
 
-// View reads what the account has. It writes nothing; without a ledger, the account has nothing.
+// View reads the account's funds and limits. It writes nothing; without a ledger, the account has nothing.
 func (a *Account) View(ctx context.Context) (View, error) {
 	org, workspace, _ := strings.Cut(a.name, "/")
 	v := View{Account: a.name, Org: org, Workspace: workspace}

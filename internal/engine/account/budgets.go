@@ -74,7 +74,7 @@ func (a *Account) budgetAccount(wholeOrg bool) string {
 	return a.name
 }
 
-// SetBudget creates a budget or changes its limit, kind and period; what counts against it stays.
+// SetBudget creates a budget or changes its limit, kind and period; its use stays.
 func (a *Account) SetBudget(ctx context.Context, spec BudgetSpec) (BudgetView, error) {
 	if err := profile.CheckName(spec.Name); err != nil {
 		return BudgetView{}, err

@@ -10,7 +10,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// ExportQuery selects what is exported. From and To are as in UsageQuery, but empty ones are no bound.
+// ExportQuery selects the contents of an export. From and To are as in UsageQuery, except that empty means
+// unbounded.
 type ExportQuery struct {
 	From, To string
 	WholeOrg bool // all workspaces of the organization; always so for events

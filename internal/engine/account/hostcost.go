@@ -9,8 +9,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// HostCost is what a host cost its owner in a period, and for whom. Cost is the sum of what sandboxes bear
-// and Idle. Amounts are decimal strings; no wallet pays them.
+// HostCost is a host's cost to its owner in a period, by consumer. Cost is the sum of the sandboxes' shares and
+// Idle. Amounts are decimal strings; no wallet pays them.
 type HostCost struct {
 	Host     string          `json:"host"`
 	From     time.Time       `json:"from"`

@@ -6,8 +6,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 )
 
-// Purse is an exact limit on what several sandboxes may cost together, in one currency. What each may cost at most is set
-// aside before it is made, so that no order of calls exceeds the limit. It is safe for concurrent use.
+// Purse is an exact limit on the total cost of several sandboxes, in one currency. It sets aside each one's
+// maximum cost before the create, so no order of calls exceeds the limit. It is safe for concurrent use.
 type Purse struct {
 	mu    sync.Mutex
 	limit meter.Money
@@ -39,8 +39,9 @@ func (p *Purse) Left() meter.Money {
 
 func (p *Purse) left() meter.Amount { return max(0, p.limit.Amount-p.taken) }
 
-// Hold sets worst aside, a decimal in currency. It sets aside all that is left if that is less, or if worst is not known
-// ("") or in another currency: whoever creates with Share.Limit as the maximum is then refused, with the reason.
+// Hold sets worst aside, a decimal in currency. It sets aside the whole rest if that is less, or if worst is
+// unknown ("") or in another currency. A create with Share.Limit as its maximum is then refused, with the
+// reason.
 func (p *Purse) Hold(worst, currency string) *Share {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -57,8 +58,8 @@ func (s *Share) Limit() meter.Money {
 	return meter.Money{Amount: s.amount, Currency: s.purse.limit.Currency}
 }
 
-// Spend replaces what was set aside by what the sandbox did cost, decimals each in its currency. An amount that is not
-// known or in another currency counts as all that was set aside. Later calls change nothing.
+// Spend replaces the amount set aside by the sandbox's actual costs, decimals each in its currency. An unknown
+// amount, or one in another currency, counts as the whole amount set aside. Later calls change nothing.
 func (s *Share) Spend(amounts [][2]string) {
 	s.purse.mu.Lock()
 	defer s.purse.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// UsageQuery selects what a report covers. Empty fields exclude nothing.
+// UsageQuery selects the contents of a report. Empty fields exclude nothing.
 type UsageQuery struct {
 	WholeOrg bool // all workspaces of the account's org
 	// From and To bound the end of settled usage, From <= end < To: a day (2026-01-31), a month (2026-01),
@@ -29,7 +29,7 @@ type UsageQuery struct {
 	Actor, Harness, RunID      string
 }
 
-// UsageReport is what was used, by whom and where, and who pays.
+// UsageReport is the usage by consumer and place, and who pays.
 type UsageReport struct {
 	Account  string // org/workspace, or the org
 	From, To time.Time
@@ -41,7 +41,7 @@ type UsageReport struct {
 	Measured []LifeMeasured // of the running ones, if their places were asked
 }
 
-// LifeMeasured is what the place of a running sandbox measured.
+// LifeMeasured is the place's measure of one running sandbox.
 type LifeMeasured struct {
 	Sandbox extensions.ID
 	Name    string
@@ -138,8 +138,8 @@ func dimensionsOf(words []string) (by []ledger.Dimension, err error) {
 	return by, nil
 }
 
-// Usage reports on the engine's account. It writes nothing; a missing ledger has no usage. What runs is priced by
-// what measure returns; nil asks nobody, and all is estimated by time.
+// Usage reports on the engine's account. It writes nothing; a missing ledger has no usage. It prices running
+// sandboxes by the result of measure; if measure is nil, it estimates them by time.
 func (a *Account) Usage(ctx context.Context, q UsageQuery, measure Measure) (UsageReport, error) {
 	now := a.books.Now().UTC().Truncate(time.Millisecond)
 	r := UsageReport{Account: a.budgetAccount(q.WholeOrg), At: now, By: q.By}

@@ -12,8 +12,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Evidence is what was kept outside a ledger. It shows what the ledger alone cannot: that its end was cut
-// off, or that all of it was rewritten.
+// Evidence is a record outside the ledger. It shows what the ledger alone cannot: that its end was cut off, or
+// that all of it was rewritten.
 type Evidence struct {
 	// Pins are earlier heads: "ledger:stream:seq:hash"; without the ledger's id, they belong to this one.
 	Pins []string

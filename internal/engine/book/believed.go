@@ -8,9 +8,9 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Believed returns the end without those of its place's measures that cannot be true of the row's open meter.
-// A ledger refuses what is impossible, which must not leave the end unsettled. before is an earlier measure of
-// the same life, nil if none.
+// Believed returns the end without the place's measures that are impossible for the row's open meter. The
+// ledger refuses impossible measures, and that must not leave the end unsettled. before is an earlier measure
+// of the same life, nil if none.
 func (end Ending) Believed(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, before *extensions.Usage) (Ending, error) {
 	if end.Usage == nil {
 		return end, nil

@@ -29,7 +29,7 @@ type Operation struct {
 	release func() // of the turn
 }
 
-// Close ends the operation's turn. Recovery settles what it left open.
+// Close ends the operation's turn. Recovery settles an operation that is left open.
 func (o *Operation) Close() {
 	if o != nil && o.release != nil {
 		o.release()

@@ -18,7 +18,7 @@ func (c Change) Kind(row Sandbox) string {
 	return "sandbox.changed"
 }
 
-// Mismatch says how the row differs from what is expected; "" means that it matches.
+// Mismatch says how the row differs from e; "" means that it matches.
 func (e Expect) Mismatch(row Sandbox, open *Intent) string {
 	switch {
 	case len(e.States) > 0 && !slices.Contains(e.States, row.State):
@@ -28,15 +28,14 @@ func (e Expect) Mismatch(row Sandbox, open *Intent) string {
 	case e.Fence != 0 && e.Fence != row.Fence:
 		return fmt.Sprintf("a newer operation has begun (fence %d, not %d)", row.Fence, e.Fence)
 	case e.Holder != "" && (open == nil || open.Holder != e.Holder):
-		return "its operation is in other hands"
+		return "another run has taken over its operation"
 	case e.NoIntent && open != nil:
 		return fmt.Sprintf("%s is under way", open.Kind)
 	}
 	return ""
 }
 
-// Mismatch says how the row differs from what is expected, or why it cannot change state; "" means
-// neither.
+// Mismatch says how the row differs from c.Expect, or why it cannot change state; "" means neither.
 func (c SnapshotChange) Mismatch(row Snapshot, open *Intent) string {
 	switch e := c.Expect; {
 	case len(e.States) > 0 && !slices.Contains(e.States, row.State):
@@ -44,7 +43,7 @@ func (c SnapshotChange) Mismatch(row Snapshot, open *Intent) string {
 	case e.Fence != 0 && e.Fence != row.Fence:
 		return fmt.Sprintf("a newer operation has begun (fence %d, not %d)", row.Fence, e.Fence)
 	case e.Holder != "" && (open == nil || open.Holder != e.Holder):
-		return "its operation is in other hands"
+		return "another run has taken over its operation"
 	case c.To != "" && c.To != row.State && !slices.Contains(snapshotEdges[row.State], c.To):
 		return fmt.Sprintf("%s cannot become %s", row.State, c.To)
 	}

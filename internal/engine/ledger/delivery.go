@@ -65,7 +65,7 @@ func (o *Outbox) Expire(now time.Time) []Withheld {
 	}
 	var out []Withheld
 	for seq := o.Delivered + 1; seq <= o.Attempted; seq++ {
-		out = append(out, Withheld{Seq: seq, State: WithheldAmbiguous, Reason: "sent, and not answered for a day",
+		out = append(out, Withheld{Seq: seq, State: WithheldAmbiguous, Reason: "sent, but not answered within a day",
 			Attempts: o.Attempts, FirstAttemptAt: o.FirstAttemptAt})
 	}
 	o.Withheld = append(o.Withheld, out...)

@@ -22,7 +22,7 @@ type Stale struct {
 	Why     string
 }
 
-func (e *Stale) Error() string { return "changed by someone else meanwhile: " + e.Why }
+func (e *Stale) Error() string { return "another run changed it meanwhile: " + e.Why }
 
 // Busy carries the operation that a living holder has under way. It is wrapped in KindConflict.
 type Busy struct{ Intent Intent }
@@ -33,4 +33,4 @@ func (e *Busy) Error() string {
 }
 
 // ErrOldSchema is in a reader's error when the ledger has an older schema, which the next writer upgrades.
-var ErrOldSchema = errors.New("it has an older schema")
+var ErrOldSchema = errors.New("its schema is older")

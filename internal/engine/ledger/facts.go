@@ -12,8 +12,8 @@ type Facts struct {
 	Account   string
 	Extension string // binding id
 	Host      string // name; "" for a vendor's account
-	// HostRef and Config are what was probed: the host's arguments, and the digest
-	// of the binding's config. Facts of others are those of another place.
+	// HostRef and Config identify the probed place: the host's arguments, and the digest of the binding's
+	// config. Facts with other values belong to another place.
 	HostRef  string
 	Config   string
 	Found    extensions.Facts

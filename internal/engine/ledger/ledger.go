@@ -29,7 +29,7 @@ type Ledger struct {
 	Record
 }
 
-// Identity tells whoever opens a ledger which one it is, and the time of its clock.
+// Identity tells which ledger is open, and the time of its clock.
 type Identity interface {
 	// ID returns the permanent id of the ledger; "" for a missing one opened read-only.
 	ID() string
@@ -104,8 +104,8 @@ type Machines interface {
 	Hosts(ctx context.Context, account string) ([]Host, error)
 	// DeleteHost removes a host and the facts of the places on it; an unknown one is success.
 	DeleteHost(ctx context.Context, account, name string) error
-	// PutFacts records what was found at places of one account, in place of what was found there before;
-	// equal content, its time included, changes nothing.
+	// PutFacts records the facts of places of one account and replaces their earlier facts. Equal facts, with
+	// an equal time, change nothing.
 	PutFacts(ctx context.Context, all ...Facts) error
 	// Facts returns what was last found at a place.
 	Facts(ctx context.Context, account, extension, host string) (Facts, error)
@@ -122,7 +122,7 @@ type Evidence interface {
 	// Lifetimes returns how long finished lives of the profile (its id, any version) ran, if their end is
 	// known, latest end first, at most newest. An extension of "" means any.
 	Lifetimes(ctx context.Context, account, profile, extension string, newest int) ([]Lifetime, error)
-	// Paces returns what counts against each ceiling now, and what a begin with this reserve would add; nil
+	// Paces returns the current use of each ceiling, and how much a begin with this reserve would add; nil
 	// stands for the least amount in the ceiling's currency.
 	Paces(ctx context.Context, ceilings []bank.Ceiling, reserve *bank.Reserve) ([]bank.Pace, error)
 }
@@ -149,8 +149,8 @@ type Usages interface {
 	Meters(ctx context.Context, id extensions.ID) ([]bank.Meter, error)
 	// Charges returns the sandbox's charges, ordered by meter, segment and component.
 	Charges(ctx context.Context, id extensions.ID) ([]bank.Charge, error)
-	// Usage sums what ended in the period, grouped by the dimensions and always by currency, in the order
-	// of the dimensions. Empty groups have no row.
+	// Usage sums the usage that ended in the period, grouped by the dimensions and always by currency, in the
+	// order of the dimensions. Empty groups have no row.
 	Usage(ctx context.Context, f UsageFilter, by ...bank.Dimension) ([]bank.UsageRow, error)
 	// EachCharge passes every selected charge to yield, ordered by the meter's end, meter, segment and
 	// component. Its memory is bounded. Charges settled meanwhile may or may not appear. yield may use the

@@ -135,20 +135,20 @@ type Change struct {
 	Meter  bank.MeterOps
 	Quote  *Quote // of a recreate
 
-	// Reserve is set aside for a new deadline, place or life: in total if it is a Total, otherwise on top
-	// of what is held.
+	// Reserve is set aside for a new deadline, place or life: in total if it is a Total, otherwise in addition
+	// to the current hold.
 	Reserve *bank.Reserve
 	// Ceilings limit what the account spends and, for a recreate, how fast it begins; passing one is
 	// *TooFast.
 	Ceilings []bank.Ceiling
-	// Unresolved, at the end of a sandbox, says that its fate will never be known. What is held is released
-	// and recorded as a memo of what it may have cost.
+	// Unresolved, at the end of a sandbox, says that its fate will never be known. Its hold is released and
+	// recorded as a memo of its possible cost.
 	Unresolved bool
 
 	Event Note // Type defaults to "sandbox." and the state
 }
 
-// Expect is what the row must be for a change to happen. Zero fields match anything.
+// Expect is the state that a row must have for a change to happen. Zero fields match anything.
 type Expect struct {
 	States     []lifecycle.State
 	Generation int64

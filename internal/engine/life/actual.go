@@ -20,7 +20,7 @@ const (
 	ActualSettled = "settled" // the ledger, at the end
 )
 
-// Actual is what a sandbox used so far, or in all once it has ended.
+// Actual is the usage of a sandbox: so far, or in total once it has ended.
 type Actual struct {
 	Source string
 	Why    string    // why something is estimated; "" = nothing is
@@ -31,8 +31,9 @@ type Actual struct {
 	Charges         []Charge          // while it lives, as if it ended now
 }
 
-// Actual reads what a sandbox uses. While it lives, that asks its place, for a few seconds at most: one that does
-// not answer leaves the estimate by time, and is no error. It writes nothing. nil = the ledger has no meter of it.
+// Actual reads the usage of a sandbox and writes nothing. It asks the place of a live sandbox, for a few
+// seconds at most. If the place does not answer, the result is the estimate by time, without an error. nil
+// means that the ledger has no meter of the sandbox.
 func (m *Manager) Actual(ctx context.Context, id extensions.ID) (*Actual, error) {
 	l, err := m.book.Reader(ctx)
 	if err != nil {

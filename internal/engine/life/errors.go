@@ -66,10 +66,10 @@ func notReplaced(row ledger.Sandbox, down error) error {
 	return err.WithRemedy("%s; then apply again. To end it without a replacement, destroy it: that needs no ledger", err.Remedy)
 }
 
-// GivenUp returns err as the caller with context ctx must see it. If ctx was cancelled (Ctrl-C), a failure
-// that this explains becomes KindInterrupted, whatever the steps below made of it, and its remedy is to
-// repeat. If ctx's deadline passed, a missing answer becomes KindTimeout. An error with a cause of its
-// own, such as a taken name, stays.
+// GivenUp returns err as the caller with context ctx must see it. If ctx was canceled (Ctrl-C), a failure that
+// this explains becomes KindInterrupted, however inner steps classified it, and its remedy is to repeat. If
+// ctx's deadline passed, a missing answer becomes KindTimeout. An error with another cause, such as a taken
+// name, stays.
 func GivenUp(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// Serve carries each client that accept returns to the port inside, until ctx ends: then it calls stop, which
-// makes accept fail, ends every connection and returns nil. It returns an earlier error of accept. failed is
-// told of each client that could not be connected.
+// Serve connects each client that accept returns to the port inside, until ctx ends. Then it calls stop, which
+// makes accept fail, ends every connection and returns nil. It returns an earlier error of accept. It calls
+// failed for each client that it could not connect.
 func (d Dialer) Serve(ctx context.Context, accept func() (io.ReadWriteCloser, error), stop func(),
 	failed func(client io.ReadWriteCloser, err error)) error {
 	ctx, cancel := context.WithCancel(ctx)

@@ -39,8 +39,8 @@ func (m *Manager) Plan(ctx context.Context, req plan.Request) (plan.Planned, err
 	return out, err
 }
 
-// Quote is Plan with what QuoteOptions add. It writes nothing, dials nothing unless Ask says so, and only
-// reports a want of funds.
+// Quote is Plan with QuoteOptions. It writes nothing and dials only if Ask is set. It reports missing funds,
+// but does not fail for them.
 func (m *Manager) Quote(ctx context.Context, req plan.Request, o plan.QuoteOptions) (plan.Quoted, error) {
 	if o.Expected < 0 {
 		return plan.Quoted{}, extensions.Invalid("the expected duration %s is negative", "set a duration such as 30m", o.Expected)
@@ -144,8 +144,8 @@ func (m *Manager) planNotices(ctx context.Context, d *plan.Decision, out *plan.P
 	return nil
 }
 
-// CheckLedger returns why the apply could not record what is planned either: the ledger is damaged, or is
-// none. A ledger on another machine may have become reachable, or accessible, by then.
+// CheckLedger returns the error with which the apply would fail too: the ledger is damaged, or is not a ledger.
+// It ignores a remote ledger that cannot be reached or accessed now, because that may change before the apply.
 func (m *Manager) CheckLedger(ctx context.Context) error {
 	_, err := m.book.Reader(ctx)
 	return m.unusable(err)

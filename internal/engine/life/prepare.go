@@ -16,8 +16,8 @@ type Prepared struct {
 	Images          bool   // false: there was nothing to prepare
 }
 
-// Prepare pulls and builds what a sandbox of a request would run, at the place that a create would try first, or at
-// the next one as a create would. It makes no sandbox and records nothing.
+// Prepare pulls and builds the images of a request at the place that a create would try first, then at the next
+// ones as a create would. It makes no sandbox and records nothing.
 func (m *Manager) Prepare(ctx context.Context, req plan.Request, notify notice.Notify) (Prepared, error) {
 	d, err := m.decide(ctx, req, purpose{create: true})
 	if err != nil {

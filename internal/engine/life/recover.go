@@ -43,11 +43,10 @@ func (m *Manager) recoverOnce(ctx context.Context, notify notice.Notify) error {
 	return err
 }
 
-// Recover settles what a dead process left unfinished: it completes destroys, removes what an unfinished
-// create made, and closes both. It leaves operations of living processes alone; what cannot be settled
-// from here (no credential, unreachable) is reported and kept. It also ends what is overdue where nobody
-// else does. It runs once by itself before an Engine's
-// first mutating operation.
+// Recover settles the unfinished operations of dead processes: it completes destroys, removes the objects of
+// unfinished creates, and closes both. It leaves operations of living processes alone. It reports and keeps
+// operations that cannot be settled from here (no credential, unreachable). It also ends overdue sandboxes that
+// nothing else ends. It runs once by itself before an Engine's first mutating operation.
 func (m *Manager) Recover(ctx context.Context, notify notice.Notify) error {
 	m.scratch.Sweep()
 	l, err := m.book.Writer(ctx)

@@ -32,7 +32,7 @@ type Run struct {
 	Kept    bool    // it lives on, for later runs
 	Result  extensions.ExecResult
 	Ended   DestroyReport
-	// Cost is what was settled or, of a kept one, what it costs so far.
+	// Cost is the settled cost or, for a kept sandbox, the cost so far.
 	Cost                         Cost
 	Creating, Running, Finishing time.Duration
 	// EndErr says why the sandbox could not be ended; nil = it was, or is kept.

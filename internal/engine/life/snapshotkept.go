@@ -28,8 +28,8 @@ func (m *Manager) Snapshots(ctx context.Context, all bool) ([]SnapshotView, erro
 	return out, err
 }
 
-// CheckSnapshot refuses, in a plan, a snapshot that the sandbox's place cannot take, as far as the ledger knows the
-// place, and tells what is worth knowing before it is taken. sandbox may be "" for one that is yet to be made.
+// CheckSnapshot refuses, in a plan, a snapshot that the sandbox's place cannot take, as far as the ledger knows
+// the place. It also returns notices to show before the snapshot. sandbox is "" if it does not exist yet.
 func (m *Manager) CheckSnapshot(ctx context.Context, sandbox extensions.ID, req SnapshotRequest) ([]notice.Notice, error) {
 	retention, err := ParseRetention(req.Retention)
 	if err != nil {
@@ -84,7 +84,8 @@ func (m *Manager) bindingOf(ctx context.Context, id extensions.ID) (b catalog.Bi
 	return b, row.Payer, err == nil
 }
 
-// CheckRetention refuses, in a plan, what Retain would, as far as the ledger knows the snapshot.
+// CheckRetention refuses, in a plan, a retention that Retain would refuse, as far as the ledger knows the
+// snapshot.
 func (m *Manager) CheckRetention(ctx context.Context, id, retention string) error {
 	kept, err := ParseRetention(retention)
 	if err != nil {

@@ -33,7 +33,8 @@ type Pool struct {
 	Err error
 }
 
-// Works reports whether a sandbox can run there, as far as is known; of a place that nobody asked or probed, nothing is.
+// Works reports whether a sandbox can run there, as far as is known. Nothing is known of a place that was
+// neither asked nor probed.
 func (p Pool) Works() bool {
 	return p.Lacks == "" && p.Err == nil && (p.Asked || p.Facts != nil) && (p.Facts == nil || len(p.Facts.Unfit) == 0)
 }
@@ -41,9 +42,9 @@ func (p Pool) Works() bool {
 // surveyTime is how long one place has to answer.
 const surveyTime = 10 * time.Second
 
-// Survey lists the places of every binding but test doubles, in the order of the catalog, this machine first, then the
-// registered hosts. With ask, it asks those places side by side that have their credentials; else it shows what the
-// ledger knows. It writes nothing. If the ledger cannot be read, it tells so, and lists the places without it.
+// Survey lists the places of every binding but test doubles, in the order of the catalog: this machine first,
+// then the registered hosts. With ask, it asks all places with credentials side by side; else it shows the
+// ledger's facts. It writes nothing. If the ledger cannot be read, it says so and lists the places without it.
 func (m *Manager) Survey(ctx context.Context, ask bool) ([]Pool, error) {
 	hosts, err := m.Hosts(ctx)
 	live := m.liveAt(ctx)

@@ -15,8 +15,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Sweep ends what is overdue or failed, settles what ended by itself and reports orphans. A failing place
-// does not stop the others. A dry run writes nothing.
+// Sweep ends overdue and failed sandboxes, settles those that ended by themselves and reports orphans. A
+// failing place does not stop the others. A dry run writes nothing.
 func (m *Manager) Sweep(ctx context.Context, dryRun bool, notify notice.Notify) (SweepReport, error) {
 	report := SweepReport{DryRun: dryRun}
 	open := m.book.Writer

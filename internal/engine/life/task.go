@@ -15,11 +15,11 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Task is one command inside, with what is expected of it. Its Stdout and Stderr are not used.
+// Task is one command inside, with its expected outcome. Its Stdout and Stderr are not used.
 type Task struct {
 	extensions.ExecRequest
-	// Secrets are more environment variables of this command. They and the sandbox's own are hidden in what it
-	// printed, wherever that is told or kept. A name that Env has too is KindInvalid.
+	// Secrets are additional environment variables of this command. They and the sandbox's own secrets are
+	// redacted from its output wherever that is shown or stored. A name that Env has too is KindInvalid.
 	Secrets map[string]extensions.Secret
 	// Expected are the exit codes that count as success; none means 0 alone.
 	Expected []int
@@ -40,10 +40,9 @@ type TaskResult struct {
 	Ended bool
 }
 
-// Perform runs a task to its end. An exit code that is not expected is KindFailed, with the end of the output
-// in the error. KindTimeout means that it ran longer than its timeout and was ended, KindIndeterminate that
-// nobody knows whether it ran, and KindInterrupted that ctx ended it. Errors of other Kinds say that it did
-// not begin.
+// Perform runs a task to its end. An unexpected exit code is KindFailed, with the end of the output in the
+// error. KindTimeout means that the command exceeded its timeout and was ended, KindIndeterminate that it may
+// or may not have run, and KindInterrupted that ctx ended it. With any other Kind, the command did not start.
 func (m *Manager) Perform(ctx context.Context, rec plan.Receipt, t Task) (TaskResult, error) {
 	req, err := t.request()
 	if err != nil {

@@ -144,8 +144,8 @@ func (m *Manager) checkNewEnd(rec plan.Receipt, ttl time.Duration) error {
 	return nil
 }
 
-// Update applies an in-place change (ttl, hosts) and records what changes only in state. SetMode changes the
-// mode.
+// Update applies an in-place change (ttl, hosts) and records changes that concern only the state. SetMode
+// changes the mode.
 func (m *Manager) Update(ctx context.Context, rec plan.Receipt, req plan.Request, notify notice.Notify) (Sandbox, error) {
 	if err := req.Check(); err != nil {
 		return Sandbox{}, err

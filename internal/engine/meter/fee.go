@@ -27,7 +27,7 @@ func (f Fee) Check() (field string, err error) {
 			return a.field, err
 		}
 		if currency != "" && c != currency {
-			return a.field, extensions.Errorf(extensions.KindInvalid, "%s and %s are of two currencies", f.PerHour, f.PerCreation)
+			return a.field, extensions.Errorf(extensions.KindInvalid, "%s and %s are in different currencies", f.PerHour, f.PerCreation)
 		}
 		currency = c
 	}
@@ -86,7 +86,7 @@ func (p *pricing) addFee(in QuoteInput) error {
 		add("share", unitCharged, share)
 	}
 	if p.Memo {
-		p.assume("the vendor is paid by your own key; the fee comes out of the wallet")
+		p.assume("your own key pays the vendor; the wallet pays the fee")
 	}
 	return nil
 }

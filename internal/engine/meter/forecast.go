@@ -10,7 +10,7 @@ import (
 func (f *forecast) durations() (expected, longest time.Duration) {
 	if longest = f.in.TTL; longest > 0 && f.in.Grain > 0 {
 		longest += f.in.Grain
-		f.assume("its end is rounded up to %s, which the maximum counts", spoken(f.in.Grain))
+		f.assume("its end is rounded up to %s; the maximum includes this", spoken(f.in.Grain))
 	}
 	expected = Duration(f.in.Expected, f.in.History, f.in.TTL)
 	switch h := f.in.History; {
@@ -38,7 +38,8 @@ func (f *forecast) durations() (expected, longest time.Duration) {
 func (f *forecast) mayBePaused(longest time.Duration) {
 	for _, p := range f.Prices {
 		if longest > 0 && p.dearerPaused() {
-			f.assume("%s costs more while paused: the maximum counts it as always paused, at %s %s per %s", p.Component, p.Paused, f.Currency,
+			f.assume("%s costs more while paused: the maximum assumes that it is always paused, at %s %s per %s", p.Component, p.Paused,
+				f.Currency,
 				p.Unit)
 		}
 	}

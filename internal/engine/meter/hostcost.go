@@ -86,7 +86,8 @@ func (p *pricing) shareHost(h extensions.Host, perHour UnitPrice, parts []hostPa
 // CheckHostCost returns KindInvalid for negative sizes and an unknown sharing.
 func CheckHostCost(c extensions.HostCost) error {
 	if min(c.CPU, c.MemoryMB, c.DiskMB, c.GPU) < 0 {
-		return extensions.Errorf(extensions.KindInvalid, "a size of cost is negative").WithRemedy("give the machine's size, or leave it out")
+		return extensions.Errorf(extensions.KindInvalid, "a size in cost is negative").
+			WithRemedy("give the machine's size, or leave it out")
 	}
 	if c.Idle != "" && !slices.Contains(extensions.IdleSharings, c.Idle) {
 		return extensions.Errorf(extensions.KindInvalid, "cost.idle %q is unknown", extensions.Clean(c.Idle, 40)).

@@ -62,8 +62,8 @@ func ShareHost(h extensions.Host, window time.Duration, uses []HostUse) (HostSha
 			return HostShares{}, err
 		}
 		if !known {
-			return HostShares{}, extensions.Errorf(extensions.KindInvalid, "the share of host %s that sandbox %s has is unknown", h.Name, u.ID).
-				WithRemedy("give the host cost.cpu and cost.memory_mb, or capacity.max_sandboxes, and the profile resources")
+			return HostShares{}, extensions.Errorf(extensions.KindInvalid, "the share of sandbox %s in host %s is unknown", u.ID, h.Name).
+				WithRemedy("set cost.cpu and cost.memory_mb, or capacity.max_sandboxes, on the host, and resources in the profile")
 		}
 		if sum, err = sum.Add(allocated); err != nil {
 			return HostShares{}, err

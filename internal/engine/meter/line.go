@@ -45,7 +45,7 @@ const (
 // could not use, is KindInvalid.
 func ParseLine(text string) (PriceSnapshot, error) {
 	parts := strings.Split(text, ";")
-	bad := extensions.Errorf(extensions.KindInvalid, "this is not a line of prices")
+	bad := extensions.Errorf(extensions.KindInvalid, "this is not a price line")
 	if len(parts) < lineHead {
 		return PriceSnapshot{}, bad
 	}

@@ -92,7 +92,8 @@ func TestADearerPauseIsInTheWorstCase(t *testing.T) {
 		TTL: 2 * time.Hour, Expected: time.Hour}
 	q := quoted(t, in)
 	wantAmounts(t, q, map[string]string{"hourly": "1.10", "expected": "1.10", "max": "8.00", "reserve": "8.00"})
-	saying(t, "assumption", q.Assumptions, "memory costs more while paused: the maximum counts it as always paused, at 3.00 USD per gib-hour")
+	saying(t, "assumption", q.Assumptions,
+		"memory costs more while paused: the maximum assumes that it is always paused, at 3.00 USD per gib-hour")
 	if *q.Wallet != *q.Reserve || *q.Snapshot.Prices[1].Price >= *q.Snapshot.Prices[1].Paused {
 		t.Errorf("of %s the wallet pays %s, by %+v", *q.Reserve, *q.Wallet, q.Snapshot.Prices)
 	}

@@ -30,7 +30,7 @@ func ParseShadowPrice(vcpuHour, gibHour string) (ShadowPrice, error) {
 		return ShadowPrice{}, err
 	}
 	if currency != other {
-		return ShadowPrice{}, extensions.Errorf(extensions.KindInvalid, "%s and %s are of two currencies", vcpuHour, gibHour)
+		return ShadowPrice{}, extensions.Errorf(extensions.KindInvalid, "%s and %s are in different currencies", vcpuHour, gibHour)
 	}
 	return ShadowPrice{VCPUHour: vcpu, GiBHour: gib, Currency: currency}, nil
 }

@@ -170,7 +170,7 @@ func (s PriceSnapshot) check() error {
 	for i, p := range s.Prices {
 		u, ok := unitNamed(p.Unit)
 		if !ok || !u.sells(base(p.Component)) {
-			return bad("%s is not sold by the %q", p.Component, p.Unit)
+			return bad("%s is not priced per %q", p.Component, p.Unit)
 		}
 		if p.Price != nil && *p.Price < 0 || p.Paused != nil && *p.Paused < 0 || p.Minimum < 0 || p.Increment < 0 || p.Included < 0 {
 			return bad("%s has a negative number", p.Component)

@@ -33,7 +33,7 @@ func (b *Book) checkNumbers(c *checker, p BookPrice, u unit) {
 	case unknown && p.Price != "":
 		c.bad("price", "remove the price: an unknown one has no number")
 	case !unknown && p.Price == "":
-		c.bad("price", "it is required; an unknown one has confidence unknown")
+		c.bad("price", "it is required; for an unknown price, set confidence: unknown")
 	case p.Price != "":
 		if _, err := ParseUnitPrice(p.Price); err != nil {
 			c.bad("price", "%w", err)
@@ -82,7 +82,7 @@ func (b *Book) checkFit(c *checker, p BookPrice) {
 	case b.Billing == extensions.BillingInvocation && timed(p.Component):
 		c.bad("component", "billing invocation charges no time, and %s is time", p.Component)
 	case b.Billing == extensions.BillingActiveCPU && p.Component == ComponentVCPU && p.Minimum+p.Increment+p.PausedPrice != "":
-		c.bad("component", "active CPU is measured: it has no minimum, no increment, and none while paused")
+		c.bad("component", "active CPU is measured: it has no minimum, no increment and no paused price")
 	case b.Billing == extensions.BillingFixed && p.PausedPrice != "":
 		c.bad("paused_price", "a fixed price is the same while paused")
 	}

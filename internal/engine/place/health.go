@@ -41,8 +41,8 @@ func (p *Places) Answered(at Address, err error) {
 	p.seen[at] = Sighting{p.Clock(), err}
 }
 
-// Ask lists a place's sandboxes, once for all callers that need its health, and returns why that failed; Sighted tells later
-// whether it answered at all.
+// Ask lists a place's sandboxes once for all callers that need its health, and returns the error of that call.
+// Sighted reports later whether the place answered at all.
 func (p *Places) Ask(ctx context.Context, at Address) error {
 	_, err := flight.Do(ctx, p.Flights, "ask\x00"+at.key(), func(ctx context.Context) (struct{}, error) {
 		ctx, cancel := context.WithTimeout(ctx, timeoutHealth)

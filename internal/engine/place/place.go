@@ -134,8 +134,8 @@ func (p *Places) config(at Address) (catalog.Binding, extensions.Config, error) 
 	return binding, cfg, nil
 }
 
-// CredentialsOf returns what a binding is opened with, of the user's credentials and the vendor's usual
-// environment, and what is missing; see [extensions.Descriptor.Pick].
+// CredentialsOf returns the credentials that open a binding, from the user's and from the vendor's environment
+// variables, and the missing ones; see [extensions.Descriptor.Pick].
 func (p *Places) CredentialsOf(b catalog.Binding) (use map[string]extensions.Secret, missing [][]extensions.CredentialField) {
 	return b.Descriptor.Pick(p.Credentials[b.ID], p.usual(b))
 }

@@ -16,7 +16,7 @@ func (b *Backend) Hide(id extensions.ID, secrets map[string]extensions.Secret) {
 	b.places.hide(string(id), secrets)
 }
 
-// Hides reports whether Hide was told of all these secrets of a sandbox, by name.
+// Hides reports whether Hide knows all these secrets of a sandbox, by name.
 func (b *Backend) Hides(id extensions.ID, names []string) bool {
 	known := b.places.hiddenOf(string(id))
 	return !slices.ContainsFunc(names, func(name string) bool {

@@ -34,7 +34,7 @@ func (p *Places) Measure(ctx context.Context, at Address, h extensions.Handle) (
 	return b.Usage(ctx, h)
 }
 
-// Estimate asks a place what it expects a sandbox to use in the time, once.
+// Estimate asks a place once for its expected usage of a sandbox in the given time.
 func (p *Places) Estimate(ctx context.Context, at Address, spec extensions.Spec, d time.Duration) (u extensions.Usage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timeoutTell)
 	defer cancel()

@@ -89,7 +89,7 @@ func override(r *profile.Resolved, req Request) error {
 	return nil
 }
 
-// Planned returns what a plan knows about a request before it looks for a place.
+// Planned returns the part of a plan that does not depend on a place.
 func (a *Asked) Planned() Planned {
 	r := a.Resolved
 	return Planned{TTL: time.Duration(r.Spec.TTL), Scope: r.Spec.Scope, ProfileID: r.ID, Version: r.Version, CostClass: r.CostClass,

@@ -59,7 +59,7 @@ func Candidate(b catalog.Binding, h *extensions.Host, index int) route.Candidate
 	case h == nil:
 		refuse("it needs a host, and the request has none", "register one with sandboxer_host and pass its ref in hosts")
 	case at == extensions.PlaceMachine:
-		refuse(fmt.Sprintf("it runs on this machine, and host %q is another one", h.Name),
+		refuse(fmt.Sprintf("it runs on this machine, but host %q is another machine", h.Name),
 			"use a sandboxer_host with local = true, or a profile for SSH hosts")
 	default:
 		refuse(fmt.Sprintf("it needs an SSH host, and %q is this machine", h.Name), "give the host an ssh block")
@@ -88,7 +88,7 @@ func judgePlace(c *route.Candidate, here Machine, s Seen, demands bool) (again b
 	}
 	if s.Unseen != nil {
 		c.Unavailable = &route.Unavailable{Rule: route.RuleHostUnfit,
-			Reason: fmt.Sprintf("the profile requires an os or arch, and the host %q could not be probed: %s", c.HostName(),
+			Reason: fmt.Sprintf("the profile requires an os or arch, but host %q could not be probed: %s", c.HostName(),
 				extensions.Clean(s.Unseen.Error(), 300)),
 			Help: cmp.Or(extensions.RemedyOf(s.Unseen), "make it reachable")}
 		return false

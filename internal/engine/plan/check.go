@@ -39,8 +39,8 @@ func (m *mistake) err() error {
 // shown returns a word of the request for a message.
 func shown(word string) string { return extensions.Clean(word, 80) }
 
-// Check returns KindInvalid for what no profile and no place can fix. [Ask] checks what profiles say about
-// inputs, env, ttl and scope.
+// Check returns KindInvalid for a request that is wrong with any profile and place. [Ask] checks what profiles
+// say about inputs, env, ttl and scope.
 func (r Request) Check() error {
 	for _, m := range []*mistake{
 		checkNames(r), checkWords(r), checkOrigin(r), checkConsumer(r.Consumer), checkHostRefs(r.Hosts),
@@ -197,7 +197,7 @@ func checkShare(req Request, scope string) *mistake {
 		if req.ShareKey == "" {
 			return nil
 		}
-		return &mistake{"share_key", "share_key is set, but the scope is session, which nobody else can share",
+		return &mistake{"share_key", "share_key is set, but a sandbox of scope session cannot be shared",
 			"set scope to agent or shared, or remove share_key"}
 	}
 	switch key := req.ShareKey; {
@@ -218,7 +218,7 @@ func checkShare(req Request, scope string) *mistake {
 	case req.NamePrefix != "":
 		return own("name_prefix", "the share_key names the sandbox")
 	case req.OnConflict == "adopt", req.OnConflict == OnConflictReuse:
-		return own("on_conflict", "everybody with its share_key holds it together")
+		return own("on_conflict", "all holders of its share_key share it")
 	case req.FromSandbox != "":
 		return own("from_sandbox", "a fork is a sandbox of its own")
 	case req.DesiredMode == string(ledger.Paused):

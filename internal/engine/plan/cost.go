@@ -52,8 +52,8 @@ func QuoteInput(cat *catalog.Catalog, b catalog.Binding, host *extensions.Host, 
 		Resources: r, TTL: ttl, Grain: b.Capabilities.DeadlineGrain}
 }
 
-// Allocated returns an offer priced by the sizes that its place gave, and o itself if they are those asked for. It
-// refuses, with the arithmetic, what then costs more than the request's maximum.
+// Allocated returns the offer priced by the sizes that its place gave, and o itself if they equal the requested
+// ones. It refuses, with the arithmetic, an offer that then costs more than the request's maximum.
 func (d *Decision) Allocated(o *Offer, given extensions.Resources, now time.Time) (*Offer, error) {
 	if given == (extensions.Resources{}) {
 		return o, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Decision is where a request runs and what it costs, with the reasons.
+// Decision is the place and the price of a request, with the reasons.
 type Decision struct {
 	*Asked
 	Evidence Evidence
@@ -33,10 +33,9 @@ type Decision struct {
 	again  []*route.Candidate     // their recorded facts removed something
 }
 
-// Decide chooses among the places of the catalog. A create gathers what it still lacks and calls Decide
-// again; a plan lacks nothing. The error is for evidence or a catalog that makes no sense; if no place is
-// left, [Decision.Refused] says so. If only places that recently did not answer are left, they are tried
-// all the same.
+// Decide chooses among the places of the catalog. A create gathers the evidence that it still lacks and calls
+// Decide again; a plan lacks nothing. The error is for invalid evidence or an invalid catalog; if no place is
+// left, [Decision.Refused] says so. If all places left did not answer recently, they are tried anyway.
 func Decide(cat *catalog.Catalog, a *Asked, ev Evidence) (*Decision, Lacks, error) {
 	d := &Decision{Asked: a, Evidence: ev, cat: cat}
 	silent, err := d.choose(true)

@@ -116,8 +116,8 @@ func EstimateLife(cat *catalog.Catalog, c route.Candidate, prices meter.PriceSna
 	return d.estimate(), true
 }
 
-// UnnamedDouble reports the refusals of a test double that nobody named. It was no candidate, and its
-// invented price would only confuse, so people are not shown it.
+// UnnamedDouble reports whether the refusals are those of a test double that the profile does not name. It was
+// not a candidate, and its invented price would only confuse, so people do not see it.
 func UnnamedDouble(rs []Refusal) bool {
 	return slices.ContainsFunc(rs, func(r Refusal) bool { return r.Rule == string(route.RuleNamedOnly) })
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Evidence is what a decision rests on beside the request and the catalog. A plan gathers only what its
-// arguments and the catalog's bytes determine, so that it always gives the same answer; a create gathers
-// the rest.
+// Evidence is the input of a decision besides the request and the catalog. A plan gathers only what its
+// arguments and the catalog's bytes determine, so that it always gives the same answer; a create gathers the
+// rest.
 type Evidence struct {
 	// Account is the account whose permission, credit and limits apply.
 	Account string
@@ -27,9 +27,9 @@ type Evidence struct {
 	// FromLedger says that Hosts, Snapshot or Source are rows of a ledger, so the decision depends on more than the
 	// arguments.
 	FromLedger bool
-	// Snapshot is what the sandbox starts from; nil = nothing, or unknown here.
+	// Snapshot is the snapshot that the sandbox starts from; nil = none, or unknown here.
 	Snapshot *ledger.Snapshot
-	// At holds what is known about each candidate's place, by candidate id.
+	// At holds the evidence on each candidate's place, by candidate id.
 	At map[string]Seen
 	// Occupancy counts live sandboxes; nil = not counted.
 	Occupancy *Occupancy
@@ -78,8 +78,8 @@ type Silence struct {
 	Err error
 }
 
-// Lacks is what a create must find out before its decision counts; the zero value lacks nothing. At most
-// one field is set.
+// Lacks names the evidence that a create must gather before its decision counts; zero = none. At most one field
+// is set.
 type Lacks struct {
 	Health *route.Candidate // whether it is up
 	Room   *route.Candidate // how full it is

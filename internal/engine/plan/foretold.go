@@ -11,7 +11,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Foretold is what a place itself expects, beside our estimate. Amounts are decimal strings; "" is unknown.
+// Foretold is a place's own estimate, beside ours. Amounts are decimal strings; "" is unknown.
 type Foretold struct {
 	Extension string
 	Host      string // name; "" for an account
@@ -29,7 +29,7 @@ func (d *Decision) Duration(c *route.Candidate) time.Duration {
 	return meter.Duration(d.Evidence.Expected, d.Evidence.Past[c.Binding], d.TTL)
 }
 
-// Foretold compares what a place told with our estimate; err is why it told nothing.
+// Foretold compares a place's own estimate with ours; err says why the place gave none.
 func (d *Decision) Foretold(c *route.Candidate, told extensions.Usage, err error) Foretold {
 	q, runs := d.quotes[c.ID()], d.Duration(c)
 	out := Foretold{Extension: c.Binding, Host: c.HostName(), Duration: profile.FormatDuration(runs.Round(time.Millisecond)),

@@ -21,7 +21,7 @@ type Limits struct {
 	Free     []ledger.Transfer // held for sandboxes that end before the planned one begins
 }
 
-// Need is what a planned change would set aside, and the ceilings that it counts against.
+// Need is the amount that a planned change would set aside, and the ceilings that it counts against.
 type Need struct {
 	Reserve  ledger.Reserve
 	Ceilings []ledger.Ceiling
@@ -35,8 +35,8 @@ type Need struct {
 	ttl    time.Duration
 }
 
-// Need returns what a create would set aside for its choice: the place of the decision, or the next one if
-// granted credit would pay there but does not suffice; a notice says so. If none is left, the error is
+// Need returns the amount that a create would set aside for its choice: the place of the decision, or the next
+// one if granted credit would pay there but does not suffice; a notice says so. If none is left, the error is
 // that of the create. limits is nil if they cannot be read.
 func (d *Decision) Need(limits *Limits) (Need, error) {
 	cand := d.Choice.Chosen
@@ -83,8 +83,8 @@ func (d *Decision) withCredit(balances []ledger.Balance) (*route.Candidate, erro
 	return again.Chosen, d.CheckPrice(again.Chosen, d.Evidence.Now)
 }
 
-// Extension returns what a later deadline would set aside beyond the current hold; false if it needs
-// nothing. Like the sandbox's end, it uses the account that the sandbox was made for.
+// Extension returns the amount that a later deadline would set aside beyond the current hold; false if it needs
+// none. Like the sandbox's end, it uses the account that the sandbox was made for.
 func (w Liability) Extension(cat *catalog.Catalog, row ledger.Sandbox, deadline time.Time) (Need, bool, error) {
 	if !deadline.After(row.ExpiresAt) {
 		return Need{}, false, nil

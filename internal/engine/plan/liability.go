@@ -233,8 +233,8 @@ func LimitOf(err error) string {
 	return ""
 }
 
-// Settled returns what stays set aside for a settled deadline: what a create with that ttl would need; nil
-// if unknown. It never sets anything aside.
+// Settled returns the amount that stays set aside for a settled deadline, which is what a create with that ttl
+// would need; nil if unknown. It never sets anything aside.
 func (w Liability) Settled(ttl time.Duration) *ledger.Reserve {
 	w.quotes = true
 	if w.first {

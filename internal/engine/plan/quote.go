@@ -20,8 +20,8 @@ type QuoteOptions struct {
 	Ask bool
 }
 
-// Quoted is a plan with what the ledger remembers. Its Estimate differs from that of a plan only in
-// Expected, P95 and the lines.
+// Quoted is a plan with the ledger's history. Its Estimate differs from that of a plan only in Expected, P95
+// and the lines.
 type Quoted struct {
 	Planned
 	// Past is the number of past lives that the durations come from.
@@ -52,7 +52,7 @@ func (d *Decision) Quoted(err error) Quoted {
 	return out
 }
 
-// Funds returns what wallet and budgets have left for the first choice, in its currency.
+// Funds returns the rest of the wallet and the budgets for the first choice, in its currency.
 func (d *Decision) Funds(balances []ledger.Balance, budgets []ledger.Budget) []Funds {
 	if d.Choice.Chosen == nil {
 		return nil

@@ -82,7 +82,7 @@ func (r *Receipt) UnmarshalJSON(raw []byte) error {
 		return extensions.Errorf(extensions.KindInvalid, "this is not a receipt: %w", err)
 	}
 	if k.Version > ReceiptVersion {
-		return extensions.Invalid("this is a receipt of version %d, and at most version %d can be read",
+		return extensions.Invalid("this receipt has version %d; this release reads at most version %d",
 			"use the release that wrote it, or a newer one", k.Version, ReceiptVersion)
 	}
 	*r = Receipt{Version: k.Version, ID: k.ID, Account: k.Account, Name: k.Name, Extension: k.Extension, Host: k.Host, Handle: k.Handle,

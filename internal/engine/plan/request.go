@@ -14,7 +14,7 @@ import (
 // That one stays as it is, with its deadline; several callers may use it at once.
 const OnConflictReuse = "reuse"
 
-// Request is what a user asks for. All of it but Secrets is stored in the ledger, so that an import can
+// Request is a user's request for a sandbox. The ledger stores all of it except Secrets, so an import can
 // restore every argument.
 type Request struct {
 	// Profile is "profile.x" or "profile.x@1.0.0".
@@ -68,7 +68,7 @@ type Request struct {
 	// Account is the account whose credit, limits and permission apply to a live sandbox that belongs to
 	// another account than the engine's; "" = the engine's. New sandboxes belong to the engine's account.
 	Account string `json:"-"`
-	// Leaving are sandboxes that end before this one begins: a plan counts what they hold as free.
+	// Leaving lists sandboxes that end before this one begins: a plan counts their holds as free.
 	Leaving []extensions.ID `json:"-"`
 	// Former is the receipt of the sandbox that this one replaces, if any.
 	Former Receipt `json:"-"`

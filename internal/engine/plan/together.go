@@ -7,11 +7,11 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Together collects what the sandboxes of one plan, new ones and those with a later deadline, will set
-// aside. Sandboxes that are affordable one by one but not together are thus refused before the first is
-// made. The zero value is an empty plan. It belongs to one engine, which serializes access. Each sandbox
-// counts where it is paid: with others of its org and of its workspace. One that several resources hold counts once, for
-// the longest life that one of them asks for.
+// Together sums the amounts that the sandboxes of one plan, new ones and those with a later deadline, will set
+// aside. So sandboxes that are affordable one by one but not together are refused before the first is made. The
+// zero value is an empty plan. It belongs to one engine, which serializes access. Each sandbox counts for its
+// own org and workspace. A sandbox that several resources hold counts once, for the longest life that one of
+// them requests.
 type Together struct {
 	all []intended
 }

@@ -117,7 +117,7 @@ func (j *judge) noteOrder(order []*Candidate) {
 	for _, c := range order {
 		switch l := c.Latency; {
 		case j.strategy == StrategyLowestCost && c.counted() != c.Price.Hourly:
-			j.notice("%s counts at a shadow price of %s an hour, which nobody pays", c.ID(), c.Price.Shadow)
+			j.notice("%s counts at a shadow price of %s an hour, which is never charged", c.ID(), c.Price.Shadow)
 		case j.strategy != StrategyLowestLatency:
 		case l.CreateToReady <= 0:
 			j.notice("the time %s takes to get ready is unknown, so it comes last", c.ID())

@@ -76,12 +76,12 @@ func (r Rule) everywhere() bool { return r == RulePolicyUnreadable || r == RuleP
 func passNever(*judge, *Candidate) bool { return false }
 
 func tellUnread(j *judge, _ *Candidate) (string, string) {
-	return "a policy cannot be read, which forbids everything: " + extensions.Clean(strings.Join(j.Permission.Unreadable, "; "), 500),
+	return "a policy cannot be read, so nothing is allowed: " + extensions.Clean(strings.Join(j.Permission.Unreadable, "; "), 500),
 		"correct that policy"
 }
 
 func tellUngoverned(j *judge, _ *Candidate) (string, string) {
-	return "no policy covers account " + j.Permission.Account + ", which forbids it everything",
+	return "no policy covers account " + j.Permission.Account + ", so it is allowed nothing",
 		"add a policy for it below policies/ of the catalog"
 }
 

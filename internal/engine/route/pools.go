@@ -87,7 +87,7 @@ func tellCapacity(_ *judge, c *Candidate) (string, string) {
 	case ofHost:
 		name, raise = "host "+c.Host.Name, "raise capacity.max_sandboxes of host "+c.Host.Name
 	case ofPlace:
-		name, raise = c.ID(), "have the limit of "+c.ID()+" raised"
+		name, raise = c.ID(), "ask to raise the limit of "+c.ID()
 	}
 	switch {
 	case x.most <= 0:

@@ -166,6 +166,6 @@ func tellMaxCost(j *judge, c *Candidate) (string, string) {
 
 func noteMaxCost(j *judge, c *Candidate) {
 	if c.Price.Hourly == nil {
-		j.notice("the price of %s is unknown; nobody bills for it, so max_cost_per_hour does not refuse it", c.ID())
+		j.notice("the price of %s is unknown; no vendor bills for it, so max_cost_per_hour does not refuse it", c.ID())
 	}
 }

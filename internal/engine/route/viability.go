@@ -37,7 +37,7 @@ func tellIsolation(j *judge, c *Candidate) (string, string) {
 		return fmt.Sprintf("the profile's route needs at least isolation %s, and the request asks for none", j.floor),
 			"leave out the isolation, or remove route.constraints.require_isolation from the profile"
 	case j.Spec.Direct:
-		return "it runs nothing without walls", "choose ext.local, which runs on this machine"
+		return "it does not run commands without isolation", "choose ext.local, which runs on this machine"
 	}
 	strongest := "none that is known"
 	if n := len(c.Capabilities.IsolationLevels); n > 0 {
@@ -86,10 +86,10 @@ func tellPorts(j *judge, c *Candidate) (string, string) {
 // noteNetwork tells what default deny leaves open.
 func noteNetwork(j *judge, c *Candidate) {
 	if c.Capabilities.DNS.OpenUnder(j.Spec.Network) {
-		j.notice("%s leaves DNS open although the network is denied: data can leave in the names that are looked up", c.ID())
+		j.notice("%s leaves DNS open although the network is denied: data can leak through DNS queries", c.ID())
 	}
 	if c.Capabilities.Ingress == extensions.IngressPublic {
-		j.notice("%s leaves the ports of a sandbox open to anybody who knows its address", c.ID())
+		j.notice("%s leaves the ports of a sandbox open to anyone who knows its address", c.ID())
 	}
 }
 
@@ -269,8 +269,9 @@ func passIdleReap(j *judge, c *Candidate) bool {
 }
 
 func tellIdleReap(*judge, *Candidate) (string, string) {
-	return "nobody ends an idle sandbox there, so ttl.idle_reap would not hold", "remove ttl.idle_reap and set a shorter ttl, or choose " +
-		"a place that ends idle ones"
+	return "it does not end idle sandboxes, so ttl.idle_reap would have no effect",
+		"remove ttl.idle_reap and set a shorter ttl, or choose " +
+			"a place that ends idle sandboxes"
 }
 
 func passSecrets(j *judge, c *Candidate) bool {

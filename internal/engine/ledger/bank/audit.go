@@ -30,12 +30,12 @@ func (a *Audit) Told(events map[string]Transfer) (problems []string) {
 	for _, x := range a.transfers {
 		told, ok := events[x.ID]
 		if told.At = x.At; !ok || !reflect.DeepEqual(told, x) {
-			problems = append(problems, fmt.Sprintf("transfer %s is not what its event says", x.ID))
+			problems = append(problems, fmt.Sprintf("transfer %s differs from its event", x.ID))
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(events)) {
 		if _, ok := a.byID[id]; !ok {
-			problems = append(problems, fmt.Sprintf("transfer %s is in an event and not in the ledger", id))
+			problems = append(problems, fmt.Sprintf("transfer %s is in an event but not in the ledger", id))
 		}
 	}
 	return problems
@@ -51,7 +51,7 @@ func (a *Audit) Accounts(stored []Balance) (problems []string) {
 	for _, x := range a.transfers {
 		from, to := want[x.Debit], want[x.Credit]
 		if from == nil || to == nil {
-			problem("transfer %s is between accounts that are not there", x.ID)
+			problem("transfer %s refers to a missing account", x.ID)
 			continue
 		}
 		if x.Kind == TransferPending {
@@ -73,7 +73,7 @@ func (a *Audit) Accounts(stored []Balance) (problems []string) {
 	}
 	for _, b := range stored {
 		if b != *want[b.ID] {
-			problem("account %s is not the sum of its transfers", b.ID)
+			problem("account %s differs from the sum of its transfers", b.ID)
 		}
 		if b.Kind == AccountWallet && b.Available() < 0 {
 			problem("account %s is overdrawn", b.ID)
@@ -86,7 +86,7 @@ func (a *Audit) Accounts(stored []Balance) (problems []string) {
 func (a *Audit) Over(over map[string]bool) (problems []string) {
 	for _, x := range a.transfers {
 		if a.open(x) && over[x.Subject] {
-			problems = append(problems, fmt.Sprintf("sandbox %s is over and %s still holds funds back", x.Subject, x.ID))
+			problems = append(problems, fmt.Sprintf("sandbox %s has ended, but %s still holds its funds", x.Subject, x.ID))
 		}
 	}
 	return problems
@@ -107,7 +107,7 @@ func (a *Audit) Budgets(stored []Budget) (problems []string) {
 	}
 	for _, b := range stored {
 		if b.Reserved != reserved[b.ID] {
-			problems = append(problems, fmt.Sprintf("budget %s holds %d, and %d is set aside", b.ID, b.Reserved, reserved[b.ID]))
+			problems = append(problems, fmt.Sprintf("budget %s holds %d, but %d is set aside", b.ID, b.Reserved, reserved[b.ID]))
 		}
 	}
 	return problems

@@ -44,7 +44,7 @@ func periodStart(period string, now time.Time) time.Time { return periods[period
 // Check returns KindInvalid for a malformed limit or period.
 func (b Budget) Check() error {
 	if b.Removed() && b.Hard {
-		return fault.Errorf(extensions.KindInvalid, "the budget %q is hard and has the limit that stands for none",
+		return fault.Errorf(extensions.KindInvalid, "the hard budget %q has the limit that means no limit",
 			b.Name).WithRemedy("give a lower limit")
 	}
 	if _, known := periods[b.Period]; !known || b.Limit < 0 {

@@ -32,11 +32,12 @@ func (e *TooFast) Error() string {
 	if e.Beside > 0 {
 		beside = fmt.Sprintf(", and %d more are in this plan", e.Beside)
 	}
-	text := fmt.Sprintf("%d sandboxes were begun for %s in the last %s%s (limit: %s of %s)", e.Count, e.Scope, shortDuration(e.Per), beside,
+	text := fmt.Sprintf("%d sandboxes were started for %s in the last %s%s (limit: %s of %s)", e.Count, e.Scope, shortDuration(e.Per),
+		beside,
 		fmt.Sprintf("%d per %s", e.Max, shortDuration(e.Per)), e.Source)
 	if e.Currency != "" {
 		if e.Beside > 0 {
-			beside = fmt.Sprintf(" beside %s for others of this plan", meter.Amount(e.Beside))
+			beside = fmt.Sprintf(" in addition to %s for others in this plan", meter.Amount(e.Beside))
 		}
 		text = fmt.Sprintf("needs %s %s%s, and %s has spent or set aside %s in the last %s (limit: %s per %s of %s)", meter.Amount(e.Need),
 			e.Currency, beside,
@@ -56,13 +57,13 @@ func (e *TooFast) wait() time.Duration {
 func (e *TooFast) refusal(id extensions.ID) error {
 	out := fault.New(extensions.KindExhausted, string(id), e)
 	if e.Beside > 0 {
-		return out.WithRemedy("apply fewer at once (`terraform apply -target`), or have the ceiling raised")
+		return out.WithRemedy("apply fewer at once (`terraform apply -target`), or ask to raise the ceiling")
 	}
 	if e.Next.IsZero() {
-		return out.WithRemedy("end what is not needed, or have the ceiling raised")
+		return out.WithRemedy("destroy unused sandboxes, or ask to raise the ceiling")
 	}
 	out.RetryAfter = e.wait()
-	return out.WithRemedy("wait, or have the ceiling raised; if a loop makes these, end it")
+	return out.WithRemedy("wait, or ask to raise the ceiling; if a loop creates these sandboxes, stop it")
 }
 
 // Refusal returns the error for a begin or change that needs what the pace was computed for; nil if there

@@ -45,9 +45,9 @@ func (m Meter) check(c Charge) error {
 	case c.Amount < 0 || c.Quantity < 0 || c.UnitPrice < 0:
 		return fault.Errorf(extensions.KindInvalid, "the charge for %s of meter %s is negative", c.Component, m.ID)
 	case !c.Known() && (c.Amount != 0 || c.UnitPrice != 0):
-		return fault.Errorf(extensions.KindInvalid, "the charge for %s of meter %s has an amount that is not known", c.Component, m.ID)
+		return fault.Errorf(extensions.KindInvalid, "the charge for %s of meter %s has an amount, but an unknown price", c.Component, m.ID)
 	case c.Segment < 0 || c.Segment > m.Last().Seq:
-		return fault.Errorf(extensions.KindInvalid, "a charge for segment %d, which meter %s has not", c.Segment, m.ID)
+		return fault.Errorf(extensions.KindInvalid, "a charge for segment %d, which meter %s does not have", c.Segment, m.ID)
 	}
 	return nil
 }

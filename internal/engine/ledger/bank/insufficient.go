@@ -29,11 +29,11 @@ func (e *Insufficient) Error() string {
 		text += " for a ttl of " + shortDuration(e.TTL)
 	}
 	if e.Held > 0 {
-		text += " (" + meter.Amount(e.Held).String() + " is set aside already)"
+		text += " (" + meter.Amount(e.Held).String() + " is already set aside)"
 	}
 	text += fmt.Sprintf(", %s available (limit: %s)", meter.Amount(e.Available), e.Limit)
 	if e.Beside > 0 {
-		text += fmt.Sprintf(" beside %s for others of this plan", meter.Amount(e.Beside))
+		text += fmt.Sprintf(" after %s for others in this plan", meter.Amount(e.Beside))
 	}
 	if e.Fits > 0 {
 		text += "; a ttl of at most " + shortDuration(e.Fits) + " fits"

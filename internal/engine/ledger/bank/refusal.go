@@ -26,7 +26,8 @@ func (r Reserve) unpriced(bs []Budget) error {
 	for _, b := range bs {
 		if b.Hard {
 			return fault.New(extensions.KindExhausted, "", &Unpriced{Limit: b.title()}).
-				WithRemedy("choose a place whose price is known, add a price book for it to the catalog, or have the budget made soft")
+				WithRemedy("choose a place with a known price, add a price book for this one to the catalog, " +
+					"or ask to make the budget soft")
 		}
 	}
 	return nil
@@ -69,5 +70,5 @@ func (r Reserve) refusal(parts []portion, wallet Balance, bs []Budget) error {
 	if worst == nil {
 		return nil
 	}
-	return fault.New(extensions.KindExhausted, "", worst).WithRemedy("shorten ttl, end what is not needed, or have the limit raised")
+	return fault.New(extensions.KindExhausted, "", worst).WithRemedy("shorten ttl, destroy unused sandboxes, or ask to raise the limit")
 }

@@ -56,10 +56,10 @@ func (r Reserve) whole() Share { return Share{r.Amount, r.Fixed, r.Hourly} }
 
 func (r Reserve) validate() error {
 	if whole := r.whole(); r.Currency == "" && r.Amount != 0 || !whole.within(whole) || !r.Own.within(whole) {
-		return fault.Errorf(extensions.KindInvalid, "what is to be set aside is negative, less than a part of it, or has no currency")
+		return fault.Errorf(extensions.KindInvalid, "the amount to set aside is negative, less than its parts, or has no currency")
 	}
 	if !slices.Contains([]string{"", AccountBYOK, AccountInfra}, r.Memo) {
-		return fault.Errorf(extensions.KindInvalid, "%q is no account of memos", r.Memo)
+		return fault.Errorf(extensions.KindInvalid, "%q is not a memo account", r.Memo)
 	}
 	return nil
 }

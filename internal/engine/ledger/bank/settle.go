@@ -90,7 +90,7 @@ func (b *Books) charged(payer string, charges []Charge) (map[string]int64, error
 		}
 		from := AccountID(b.org(), pays(payer, b.held, c.Currency, c.Memo), c.Currency)
 		if c.Amount > math.MaxInt64-used[from] {
-			return nil, fault.Errorf(extensions.KindInvalid, "what was used adds up to more than can be told")
+			return nil, fault.Errorf(extensions.KindInvalid, "the charges add up to more than the largest amount")
 		}
 		used[from] += c.Amount
 	}

@@ -53,7 +53,7 @@ func (s *Sums) book(c Charge) error {
 		return nil
 	}
 	if c.Amount > 0 && *sum > math.MaxInt64-c.Amount {
-		return fault.Errorf(extensions.KindInvalid, "usage adds up to more than can be told: %s and %s", meter.Amount(*sum),
+		return fault.Errorf(extensions.KindInvalid, "usage adds up to more than the largest amount: %s and %s", meter.Amount(*sum),
 			meter.Amount(c.Amount))
 	}
 	*sum += c.Amount

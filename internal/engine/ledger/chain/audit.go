@@ -45,7 +45,7 @@ func (a *Audit) Problem(format string, args ...any) {
 // one, and that the columns match the body. operation says that the event's column for it is not NULL.
 func (a *Audit) Next(e Event, operation bool) {
 	if operation != (e.Operation != "") {
-		a.Problem("event %s/%d: its columns are not those of its content", e.Stream, e.Seq)
+		a.Problem("event %s/%d: its columns differ from its content", e.Stream, e.Seq)
 	}
 	if e.Stream != a.prev.Stream {
 		a.prev = Event{Stream: e.Stream}
@@ -71,7 +71,7 @@ func (a *Audit) CompareHeads(stored, pinned []Head) {
 	}
 	for stream, head := range a.heads {
 		if !slices.ContainsFunc(stored, func(h Head) bool { return h.Stream == stream }) {
-			a.Problem("stream %q has events and no head", stream)
+			a.Problem("stream %q has events but no head", stream)
 		}
 		a.Report.Heads = append(a.Report.Heads, head)
 	}
@@ -86,14 +86,14 @@ func (a *Audit) Pins(pinned []Head) {
 			continue
 		}
 		if a.Report.Ledger == "" {
-			a.Problem("a receipt is of the ledger %s, and there is none here", p.Ledger)
+			a.Problem("a receipt belongs to the ledger %s, but there is no ledger here", p.Ledger)
 			continue
 		}
 		if p.Ledger != a.Report.Ledger {
-			a.Problem("a receipt is of another ledger (%s, this is %s)", p.Ledger, a.Report.Ledger)
+			a.Problem("a receipt belongs to another ledger (%s, this is %s)", p.Ledger, a.Report.Ledger)
 			continue
 		}
-		a.Problem("event %d of stream %q (%.12s) is in a receipt and not in the ledger: events were cut off or rewritten", p.Seq, p.Stream,
+		a.Problem("event %d of stream %q (%.12s) is in a receipt but not in the ledger: events were cut off or rewritten", p.Seq, p.Stream,
 			p.Hash)
 	}
 }
@@ -108,7 +108,7 @@ func (a *Audit) link(prev, e Event) {
 		a.Problem("%s does not follow the event before it", at)
 	}
 	if Hash(e.PrevHash, e.CloudEvent) != e.ID {
-		a.Problem("%s was altered: its hash is not that of its content", at)
+		a.Problem("%s was altered: its hash does not match its content", at)
 	}
 	var body struct {
 		Type, Subject, Operation, Stream, Sequence, Time, Source string
@@ -120,7 +120,7 @@ func (a *Audit) link(prev, e Event) {
 	}
 	if body.Type != e.Type || body.Subject != e.Subject || body.Operation != e.Operation || body.Stream != e.Stream ||
 		body.Sequence != fmt.Sprintf("%020d", e.Seq) || body.Time != Instant(e.Time) || body.Source != sourcePrefix+a.Report.Ledger {
-		a.Problem("%s: its columns are not those of its content", at)
+		a.Problem("%s: its columns differ from its content", at)
 	}
 	if m := body.Data.Meter; m != nil && m.Charges != nil {
 		a.Booked[m.Charged] = m.Charges

@@ -42,7 +42,7 @@ func quoted(hash string) json.RawMessage { return json.RawMessage(`"` + hash + `
 // The caller checks that events follow one another: each Seq is one more, and PrevHash the previous ID.
 func ParseEvent(line []byte) (e Event, ledger string, err error) {
 	bad := func(format string, args ...any) (Event, string, error) {
-		return Event{}, "", fault.Errorf(extensions.KindInvalid, "this is no event of a ledger: "+format, args...)
+		return Event{}, "", fault.Errorf(extensions.KindInvalid, "this is not a ledger event: "+format, args...)
 	}
 	var m map[string]json.RawMessage
 	if err := json.Unmarshal(line, &m); err != nil {
@@ -68,10 +68,10 @@ func ParseEvent(line []byte) (e Event, ledger string, err error) {
 	id, ok := strings.CutPrefix(a.Source, sourcePrefix)
 	seq, err := strconv.ParseInt(a.Sequence, 10, 64)
 	if !ok || err != nil || seq <= 0 || a.Stream == "" || a.Type == "" {
-		return bad("source, stream, sequence or type are not one's")
+		return bad("its source, stream, sequence or type is invalid")
 	}
 	if a.ID != a.ChainHash || Hash(a.ChainPrev, body) != a.ID {
-		return bad("event %s/%d was altered: its hash is not that of its content", extensions.Clean(a.Stream, 80), seq)
+		return bad("event %s/%d was altered: its hash does not match its content", extensions.Clean(a.Stream, 80), seq)
 	}
 	e = Event{Stream: a.Stream, Seq: seq, ID: a.ID, PrevHash: a.ChainPrev, Type: a.Type, Subject: a.Subject, Operation: a.Operation,
 		Time: a.Time}

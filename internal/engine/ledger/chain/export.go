@@ -66,14 +66,15 @@ func (x *Export) problem(line int, format string, args ...any) {
 func (x *Export) follow(line int, last, e Head, prev string) {
 	switch {
 	case last.Seq == 0 && e.Seq > 1:
-		x.problem(line, "the file begins with event %d of stream %q: those before it are missing", e.Seq, e.Stream)
+		x.problem(line, "the file begins with event %d of stream %q: earlier events are missing", e.Seq, e.Stream)
 	case e.Seq == last.Seq+1 && prev != last.Hash:
-		x.problem(line, "event %d of stream %q is not the one that followed event %d here: one of them is of another history", e.Seq, e.Stream,
+		x.problem(line, "event %d of stream %q did not follow event %d: one of them belongs to another history", e.Seq, e.Stream,
 			last.Seq)
 	case e.Seq <= last.Seq:
-		x.problem(line, "event %d of stream %q comes after event %d: the order was changed, or it is here twice", e.Seq, e.Stream, last.Seq)
+		x.problem(line, "event %d of stream %q comes after event %d: the order was changed, or the event is duplicated", e.Seq, e.Stream,
+			last.Seq)
 	case e.Seq > last.Seq+1:
-		x.problem(line, "event %d of stream %q follows event %d: what was in between is missing", e.Seq, e.Stream, last.Seq)
+		x.problem(line, "event %d of stream %q follows event %d: the events in between are missing", e.Seq, e.Stream, last.Seq)
 	}
 }
 
@@ -95,7 +96,7 @@ func (x Export) CompareHeads(heads []Head) (problems []string) {
 		if !here || end >= h.Seq {
 			continue
 		}
-		problems = append(problems, fmt.Sprintf("the file ends with event %d of stream %q, which goes on to event %d: the end was cut off, or "+
+		problems = append(problems, fmt.Sprintf("the file ends with event %d of stream %q, which continues to event %d: the end was cut off, or "+
 			"came later", end, h.Stream, h.Seq))
 		last[chain] = h.Seq // once per stream
 	}

@@ -25,6 +25,6 @@ func ParsePin(s, this string) (Head, error) {
 			return Head{Ledger: parts[0], Stream: parts[1], Seq: seq, Hash: parts[3]}, nil
 		}
 	}
-	return Head{}, extensions.Invalid("%q is no pinned head of a ledger",
-		"take a head of `sandboxer ledger verify` or of a receipt: ledger:stream:number:hash", extensions.Clean(s, 80))
+	return Head{}, extensions.Invalid("%q is not a pinned ledger head",
+		"use a head from `sandboxer ledger verify` or from a receipt: ledger:stream:number:hash", extensions.Clean(s, 80))
 }

@@ -49,7 +49,7 @@ func createCeiling(t *testing.T, address NewAddress) {
 	clock.at = clock.at.Add(3 * time.Minute)
 	must(begin(Account, true, web, org, billed))(t)
 	_, err := begin(Account, false, web, org)
-	e := refusedTooFast(t, err, "2 sandboxes were begun for acme/web in the last 10m (limit: 2 per 10m of policy.web); the next is possible "+
+	e := refusedTooFast(t, err, "2 sandboxes were started for acme/web in the last 10m (limit: 2 per 10m of policy.web); the next is possible "+
 		"at 2026-03-01T12:10:00Z, in 7m")
 	var x *extensions.Error
 	if !errors.As(err, &x) || x.RetryAfter < 6*time.Minute || x.RetryAfter > 7*time.Minute || e.Count != 2 {
@@ -217,7 +217,7 @@ func ceilingTogether(t *testing.T, address NewAddress) {
 	for _, r := range procs {
 		text := must(io.ReadAll(r))(t)
 		won += strings.Count(string(text), "key ")
-		lost += strings.Count(string(text), "refused 23 sandboxes were begun for acme/web in the last 1h (limit: 23 per 1h of policy.acme); "+
+		lost += strings.Count(string(text), "refused 23 sandboxes were started for acme/web in the last 1h (limit: 23 per 1h of policy.acme); "+
 			"the next is possible at ")
 	}
 	if all := must(l.List(context.Background(), ledger.Filter{}))(t); won != most || lost != 200-most || len(all) != most {

@@ -77,7 +77,7 @@ func totals(t *testing.T, address NewAddress) {
 	}
 	err := total(10, 4, 2, wallet)
 	var e *ledger.Insufficient
-	if !errors.As(err, &e) || e.Error() != "needs 0.000000006 USD more for a ttl of 2h (0.000000004 is set aside already), 0.000000005 "+
+	if !errors.As(err, &e) || e.Error() != "needs 0.000000006 USD more for a ttl of 2h (0.000000004 is already set aside), 0.000000005 "+
 		"available (limit: budget all of acme/web); a ttl of at most 2h fits" {
 		t.Errorf("%v", err)
 	}

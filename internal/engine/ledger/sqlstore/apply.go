@@ -50,7 +50,7 @@ func (t *tx) apply(before ledger.Sandbox, c ledger.Change) (ledger.Sandbox, erro
 	}
 	if why != "" {
 		e := fault.New(extensions.KindConflict, string(c.ID), &ledger.Stale{Current: before, Why: why})
-		return before, e.WithRemedy("look again and decide anew")
+		return before, e.WithRemedy("read its current state and try again")
 	}
 	if err := t.room(before, c.Room); err != nil {
 		return before, err
@@ -87,8 +87,8 @@ func (t *tx) applyLeases(row ledger.Sandbox, c ledger.Change) error {
 	counting, err := t.endLeases(row, c.Release)
 	if err == nil && (c.Expect.Unleased && counting > 0 || c.Expect.Leased && counting == 0) {
 		e := fault.New(extensions.KindConflict, string(row.ID), &ledger.Stale{Current: row,
-			Why: fmt.Sprintf("it is held by %d others", counting)})
-		err = e.WithRemedy("look again and decide anew")
+			Why: fmt.Sprintf("%d others hold it", counting)})
+		err = e.WithRemedy("read its current state and try again")
 	}
 	return err
 }
@@ -166,7 +166,7 @@ func (t *tx) check(row ledger.Sandbox) error {
 	var wrong string
 	switch {
 	case lifecycle.Unsettled(row.State) && open == nil:
-		wrong = "needs an open intent: nobody would recover it"
+		wrong = "needs an open intent: nothing would recover it"
 	case lifecycle.Usable(row.State) && meter == nil:
 		wrong = "needs an open meter"
 	case lifecycle.Terminal(row.State) && meter != nil:

@@ -23,7 +23,7 @@ func damaged(t *testing.T, path string, earlier func() string, want string) {
 			_ = l.Close()
 		}
 		if !extensions.IsKind(err, extensions.KindInternal) || !strings.Contains(err.Error(), want) ||
-			!strings.Contains(extensions.RemedyOf(err), "by their state") {
+			!strings.Contains(extensions.RemedyOf(err), "from their state") {
 			t.Errorf("read only %t: %v (remedy %q)", readOnly, err, extensions.RemedyOf(err))
 		}
 	}
@@ -60,7 +60,7 @@ func TestAnEmptyFileIsDamageWhereSomethingTellsOfAnEarlierLedger(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			damaged(t, path, earlier, "it was not before")
+			damaged(t, path, earlier, "it was not empty before")
 		})
 	}
 }
@@ -148,7 +148,7 @@ func TestALogWithoutItsLedgerIsKept(t *testing.T) {
 	if err := os.WriteFile(path+"-wal", []byte("frames"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	damaged(t, path, nil, "is gone")
+	damaged(t, path, nil, "is missing")
 }
 
 func TestALedgerThatIsNotWholeIsDamaged(t *testing.T) {
@@ -159,8 +159,8 @@ func TestALedgerThatIsNotWholeIsDamaged(t *testing.T) {
 	}{
 		"a table is gone":             {[]string{"DROP TABLE outbox"}, "no table outbox"},
 		"its migrations are gone":     {[]string{"DROP TABLE migrations"}, "no table migrations"},
-		"no migration is noted":       {[]string{"DELETE FROM migrations"}, "which ledger it is"},
-		"its id is gone":              {[]string{"DELETE FROM meta WHERE key = 'ledger_id'"}, "which ledger it is"},
+		"no migration is noted":       {[]string{"DELETE FROM migrations"}, "has lost its identity"},
+		"its id is gone":              {[]string{"DELETE FROM meta WHERE key = 'ledger_id'"}, "has lost its identity"},
 		"it is somebody else's table": {nil, "none of a ledger's tables"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -30,7 +30,7 @@ func network(fsType string) bool {
 func checkFileSystem(folder string) error {
 	fsType, remote, err := fileSystem(folder)
 	if err != nil {
-		return fault.Errorf(extensions.KindUnavailable, "looking at the ledger's folder %s: %w", folder, err)
+		return fault.Errorf(extensions.KindUnavailable, "reading the ledger's folder %s: %w", folder, err)
 	}
 	return refuse(folder, fsType, remote)
 }
@@ -39,7 +39,8 @@ func refuse(folder, fsType string, remote bool) error {
 	if !remote {
 		return nil
 	}
-	return fault.Errorf(extensions.KindUnsupported, "the ledger's folder %s is on a network file system (%s), where locks do not hold", folder,
+	return fault.Errorf(extensions.KindUnsupported,
+		"the ledger's folder %s is on a network file system (%s), where file locks are unreliable", folder,
 		fsType).
 		WithRemedy("put the ledger on a local disk, or share one in PostgreSQL (postgres://user@host/database)")
 }

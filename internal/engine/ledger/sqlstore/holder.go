@@ -98,15 +98,16 @@ func (s *store) Guard(ctx context.Context) (context.Context, context.CancelFunc)
 
 // takenForDead returns the cause of a Guard that ended.
 func takenForDead(address string) error {
-	return fault.Errorf(extensions.KindUnavailable, "the ledger %s was not reached for so long that others may take this run for dead",
+	return fault.Errorf(extensions.KindUnavailable,
+		"the ledger %s has been unreachable for so long that other runs may consider this one dead",
 		address).
-		WithRemedy("check that the ledger runs and can be reached from here, then run again")
+		WithRemedy("check that the ledger is running and reachable from this machine, then run again")
 }
 
 func (s *store) HolderAlive(ctx context.Context, id ledger.HolderID) (bool, error) {
 	alive, err := s.holders.alive(ctx, id)
 	if err != nil {
-		return false, fault.Errorf(extensions.KindUnavailable, "looking whether %s lives: %w", id, err)
+		return false, fault.Errorf(extensions.KindUnavailable, "checking whether %s is alive: %w", id, err)
 	}
 	return alive, nil
 }

@@ -99,7 +99,7 @@ func (s *store) ServerTime(ctx context.Context) (time.Time, error) {
 	var at int64
 	err := s.ask(ctx, func() error { return s.reader.QueryRowContext(ctx, "SELECT "+s.dialect.nowMicros).Scan(&at) })
 	if err != nil {
-		return time.Time{}, s.dialect.classify(err, "asking "+s.url+" what time it is")
+		return time.Time{}, s.dialect.classify(err, "reading the time of "+s.url)
 	}
 	return fromMicros(at), nil
 }

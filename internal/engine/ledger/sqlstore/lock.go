@@ -72,6 +72,6 @@ func lockUninterrupted(file *flock.Flock) error {
 }
 
 func (l *writerLock) gaveUp(ctx context.Context) error {
-	return fault.Errorf(extensions.KindUnavailable, "another process kept the ledger locked (%s): %w", l.path, ctx.Err()).
+	return fault.Errorf(extensions.KindUnavailable, "another process has the ledger locked (%s): %w", l.path, ctx.Err()).
 		WithRemedy("wait for the other run to finish, then try again")
 }

@@ -117,13 +117,13 @@ func (s *store) found(ctx context.Context, q queryer) (id string, done map[int64
 		}
 	}
 	if id, err = metaValue(ctx, s, q, "ledger_id"); err == nil && (id == "" || len(done) == 0) {
-		err = s.notWhole("has lost what tells which ledger it is")
+		err = s.notWhole("has lost its identity")
 	}
 	return id, done, err
 }
 
 func (s *store) notWhole(how string) error {
-	return fault.Errorf(extensions.KindInternal, "the ledger %s is damaged, or is no ledger: it %s", s.url, how).WithRemedy("%s",
+	return fault.Errorf(extensions.KindInternal, "the ledger %s is damaged, or is not a ledger: it %s", s.url, how).WithRemedy("%s",
 		s.dialect.damaged)
 }
 
@@ -137,7 +137,7 @@ func (s *store) readable(ctx context.Context, db *sql.DB, steps []migration) err
 	if len(done) < len(steps) {
 		return fault.Errorf(extensions.KindUnsupported, "the ledger %s cannot be read yet: %w (%d of %d)", s.url, ledger.ErrOldSchema, len(done),
 			len(steps)).
-			WithRemedy("run an apply, or `sandboxer sweep`, which brings it forward")
+			WithRemedy("run an apply or `sandboxer sweep` to migrate it")
 	}
 	s.id = id
 	return nil
@@ -234,8 +234,8 @@ func (t *tx) pending(steps []migration) ([]migration, error) {
 			continue
 		}
 		if sum != m.sha256 {
-			return nil, fault.Errorf(extensions.KindInternal, "the ledger %s was made with another migration %s", t.url, m.name).
-				WithRemedy("this program and the ledger do not belong together: install the release that made it, or restore a copy")
+			return nil, fault.Errorf(extensions.KindInternal, "the ledger %s was created with a different migration %s", t.url, m.name).
+				WithRemedy("this release does not match the ledger: install the release that created it, or restore a backup")
 		}
 	}
 	return left, nil

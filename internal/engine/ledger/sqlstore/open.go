@@ -76,7 +76,7 @@ func Open(ctx context.Context, address string, o Options) (*ledger.Ledger, error
 	return openSQLite(ctx, path, o)
 }
 
-const addressForm = "write it as sqlite:///absolute/path/ledger.db, or postgres://user@host/database for one that machines share"
+const addressForm = "write it as sqlite:///absolute/path/ledger.db, or postgres://user@host/database to share it between machines"
 
 func parseURL(address string) (path string, err error) {
 	u, err := url.Parse(address)
@@ -86,8 +86,9 @@ func parseURL(address string) (path string, err error) {
 	switch u.Scheme {
 	case "sqlite":
 	case "http", "https":
-		return "", fault.Errorf(extensions.KindInvalid, "a ledger is a file or a PostgreSQL database, and none is reached over %s", u.Scheme).
-			WithRemedy("machines share one in PostgreSQL: write its address as postgres://user@host/database")
+		return "", fault.Errorf(extensions.KindInvalid, "a ledger is a file or a PostgreSQL database, not a server reached over %s",
+			u.Scheme).
+			WithRemedy("to share a ledger between machines, use PostgreSQL: postgres://user@host/database")
 	default:
 		return "", fault.Errorf(extensions.KindInvalid, "a ledger address starts with sqlite:/// or postgres://, not %q",
 			extensions.Clean(u.Scheme, 20)).

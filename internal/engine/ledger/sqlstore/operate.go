@@ -35,7 +35,7 @@ func (t *tx) intents(s subject, key string, fence *int64, open *ledger.Intent, f
 		}
 		if open == nil {
 			e := fault.New(extensions.KindConflict, s.id, &ledger.Stale{Why: "its operation was finished already"})
-			return nil, nil, e.WithRemedy("look again and decide anew")
+			return nil, nil, e.WithRemedy("read its current state and try again")
 		}
 		if finished, err = t.finish(*open, finish.Outcome, finish.Reason); err != nil {
 			return nil, nil, err

@@ -37,8 +37,8 @@ func parsePostgres(address string) (*pgx.ConnConfig, error) {
 			WithRemedy("%s", postgresForm)
 	}
 	if plaintext(cfg) {
-		return nil, fault.Errorf(extensions.KindInvalid, "the ledger %s would be spoken to without encryption", shownURL(cfg)).
-			WithRemedy("add sslmode=verify-full to the address (sslrootcert=… for a CA of your own)")
+		return nil, fault.Errorf(extensions.KindInvalid, "the connection to the ledger %s would not be encrypted", shownURL(cfg)).
+			WithRemedy("add sslmode=verify-full to the address (and sslrootcert=… for a private CA)")
 	}
 	cfg.ConnectTimeout = cmp.Or(cfg.ConnectTimeout, postgresConnect)
 	cfg.RuntimeParams["application_name"] = cmp.Or(cfg.RuntimeParams["application_name"], "sandboxer")
@@ -54,10 +54,10 @@ func badPostgres(address string, err error) error {
 			WithRemedy("check sslrootcert, sslcert and sslkey in the address, PGSSLROOTCERT, PGSSLCERT and PGSSLKEY in the environment")
 	}
 	if mode := cmp.Or(queryValue(address, "sslmode"), os.Getenv("PGSSLMODE")); mode != "" && !slices.Contains(sslModes, mode) {
-		return fault.Errorf(extensions.KindInvalid, "the ledger address has an sslmode that does not exist: %q", extensions.Clean(mode, 40)).
+		return fault.Errorf(extensions.KindInvalid, "the ledger address has an unknown sslmode: %q", extensions.Clean(mode, 40)).
 			WithRemedy("use sslmode=verify-full")
 	}
-	return fault.Errorf(extensions.KindInvalid, "the ledger address is not one of PostgreSQL").WithRemedy("%s", postgresForm)
+	return fault.Errorf(extensions.KindInvalid, "the ledger address is not a valid PostgreSQL address").WithRemedy("%s", postgresForm)
 }
 
 var sslModes = []string{"disable", "allow", "prefer", "require", "verify-ca", "verify-full"}

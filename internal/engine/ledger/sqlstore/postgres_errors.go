@@ -27,47 +27,49 @@ func classifyPostgres(err error, what string) error {
 			return fault.New(extensions.KindUnsupported, "", wrapped).WithRemedy("use PostgreSQL %d or later", oldestPostgres)
 		case errors.Is(err, errNoSchema):
 			return fault.New(extensions.KindUnauthorized, "",
-				wrapped).WithRemedy("grant the user USAGE on the schema with the ledger's tables, and name that in search_path")
+				wrapped).WithRemedy("grant the user USAGE on the schema with the ledger's tables, and set search_path to that schema")
 		case untrusted(err):
 			return fault.New(extensions.KindUnauthorized, "", wrapped).
-				WithRemedy("name the CA that signed the server's certificate (sslrootcert=…) and the host as the certificate does")
+				WithRemedy("set sslrootcert=… to the CA that signed the server's certificate, and use the host name in the certificate")
 		case noTLS(err):
-			return fault.New(extensions.KindInvalid, "", wrapped).WithRemedy("turn on ssl at the server: nothing crosses a network in the clear")
+			return fault.New(extensions.KindInvalid, "", wrapped).
+				WithRemedy("turn on ssl at the server: sandboxer never sends unencrypted data over a network")
 		case !notReached(err) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)):
 			return fault.New(fault.Stopped(err), "", wrapped)
 		case lostConnection(err):
 			return fault.New(extensions.KindUnavailable, "",
-				wrapped).WithRemedy("check that the database runs and can be reached from here, then run again")
+				wrapped).WithRemedy("check that the database is running and reachable from this machine, then run again")
 		}
 		return fault.New(extensions.KindInternal, "", wrapped)
 	}
 	switch {
 	case e.Code == "42501":
 		return fault.New(extensions.KindUnauthorized, "", wrapped).
-			WithRemedy("let the owner of the tables make or migrate them (`sandboxer sweep` as that user), and grant this one what the guide to a " +
-				"shared ledger lists")
+			WithRemedy("let the owner of the tables create or migrate them (`sandboxer sweep` as that user), and grant this user " +
+				"the privileges that the guide to a shared ledger lists")
 	case strings.HasPrefix(e.Code, "28"):
-		return fault.New(extensions.KindUnauthorized, "", wrapped).WithRemedy("check user and password: in the address, PGPASSWORD or ~/.pgpass")
+		return fault.New(extensions.KindUnauthorized, "", wrapped).
+			WithRemedy("check the user and the password in the address, PGPASSWORD or ~/.pgpass")
 	case e.Code == "3D000":
-		return fault.New(extensions.KindInvalid, "", wrapped).WithRemedy("make the database first: createdb")
+		return fault.New(extensions.KindInvalid, "", wrapped).WithRemedy("create the database first: createdb")
 	case e.Code == "53100":
 		return fault.New(extensions.KindUnavailable, "",
-			wrapped).WithRemedy("the database's disk is full: free some space, then run again; nothing of this step was recorded")
+			wrapped).WithRemedy("the database's disk is full: free some space, then run again; this step was not recorded")
 	case e.Code == "25006":
 		return fault.New(extensions.KindUnavailable, "",
-			wrapped).WithRemedy("this server only reads (a standby?): name the primary in the address")
+			wrapped).WithRemedy("this server is read-only (a standby?): use the primary's address")
 	case e.Code == "42703", e.Code == "42P01":
 		return fault.New(extensions.KindInvalid, "",
-			wrapped).WithRemedy("the schema has tables of another program: give the ledger a database of its own, or a schema (search_path=… in " +
-			"the address)")
+			wrapped).WithRemedy("the schema has tables of another program: use a separate database or schema for the ledger " +
+			"(search_path=… in the address)")
 	case e.Code == "42704", e.Code == "08P01":
 		return fault.New(extensions.KindInvalid, "",
-			wrapped).WithRemedy("the server refuses a parameter of the session: check what follows ? in the address; a pooler has to keep " +
-			"sessions whole")
+			wrapped).WithRemedy("the server refuses a session parameter: check the parameters after ? in the address; a pooler must use " +
+			"session mode")
 	case e.Code == "55P03", e.Code == "57014":
 		return fault.New(extensions.KindUnavailable, "", wrapped).WithRemedy("another run has the ledger locked: wait for it, then run again")
 	case strings.HasPrefix(e.Code, "08"), strings.HasPrefix(e.Code, "53"), strings.HasPrefix(e.Code, "57P"), strings.HasPrefix(e.Code, "40"):
-		return fault.New(extensions.KindUnavailable, "", wrapped).WithRemedy("the database refuses for now: run again")
+		return fault.New(extensions.KindUnavailable, "", wrapped).WithRemedy("the database refused this temporarily: run again")
 	}
 	return fault.New(extensions.KindInternal, "", wrapped)
 }
@@ -111,7 +113,7 @@ func (e *oldServer) Error() string {
 	return "the server is PostgreSQL " + extensions.Clean(e.version, 40)
 }
 
-var errNoSchema = errors.New("this user may use no schema of the database")
+var errNoSchema = errors.New("this user has USAGE on no schema of the database")
 
 // untrusted reports that the server could not prove its identity.
 func untrusted(err error) bool {

@@ -116,7 +116,7 @@ func (t *tx) applySnapshot(before ledger.Snapshot, c ledger.SnapshotChange) (led
 		return before, err
 	}
 	if why := c.Mismatch(before, open); why != "" {
-		return before, fault.New(extensions.KindConflict, c.ID, &ledger.Stale{Why: why}).WithRemedy("look again and decide anew")
+		return before, fault.New(extensions.KindConflict, c.ID, &ledger.Stale{Why: why}).WithRemedy("read its current state and try again")
 	}
 	row := before
 	c.Patch.Apply(&row)

@@ -45,7 +45,7 @@ func openSQLite(ctx context.Context, path string, o Options) (*ledger.Ledger, er
 	}
 	s.holders = lockFiles{folder: holdersOf(path), readOnly: o.ReadOnly}
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
-		return nil, fault.Errorf(extensions.KindInvalid, "the ledger %s is not a file", s.url).WithRemedy("name a file")
+		return nil, fault.Errorf(extensions.KindInvalid, "the ledger %s is not a regular file", s.url).WithRemedy("give the path of a file")
 	}
 	open := s.openToWrite
 	if o.ReadOnly {
@@ -63,7 +63,8 @@ func openSQLite(ctx context.Context, path string, o Options) (*ledger.Ledger, er
 func (s *store) openToWrite(ctx context.Context, path string) error {
 	folder := filepath.Dir(path)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
-		return fault.Errorf(extensions.KindUnavailable, "making the ledger's folder: %w", err).WithRemedy("name a folder you may write to")
+		return fault.Errorf(extensions.KindUnavailable, "creating the ledger's folder: %w", err).
+			WithRemedy("use a folder that you can write to")
 	}
 	if err := checkFileSystem(folder); err != nil {
 		return err
@@ -83,8 +84,8 @@ func (s *store) openToWrite(ctx context.Context, path string) error {
 		return err
 	}
 	if err := os.Chmod(path, 0o600); err != nil {
-		return fault.Errorf(extensions.KindUnavailable, "keeping the ledger file to its owner: %w",
-			err).WithRemedy("name a file you may write to")
+		return fault.Errorf(extensions.KindUnavailable, "restricting the ledger file to its owner: %w",
+			err).WithRemedy("use a file that you can write to")
 	}
 	if s.writer, err = s.connect(path, 1, writing...); err != nil {
 		return err

@@ -14,8 +14,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-const damagedFile = "the file is damaged or is no ledger: keep a copy of it and of its -wal file, move them away, and restore a backup; " +
-	"sandboxes are read and destroyed by their state all the same, and are found by their labels"
+const damagedFile = "the file is damaged or is not a ledger: copy it and its -wal file, move them away, and restore a backup; " +
+	"sandboxes can still be read and destroyed from their state, and found by their labels"
 
 func classifySQLite(err error, what string) error {
 	wrapped := fmt.Errorf("%s: %w", what, err)
@@ -26,10 +26,10 @@ func classifySQLite(err error, what string) error {
 	switch e.Code() & 0xff {
 	case sqlite3.SQLITE_FULL:
 		return fault.New(extensions.KindUnavailable, "",
-			wrapped).WithRemedy("the disk is full: free some space, then run again; nothing of this step was recorded")
+			wrapped).WithRemedy("the disk is full: free some space, then run again; this step was not recorded")
 	case sqlite3.SQLITE_IOERR:
 		return fault.New(extensions.KindUnavailable, "",
-			wrapped).WithRemedy("the disk refused: check its space, quota and health, then run again; nothing of this step was recorded")
+			wrapped).WithRemedy("the disk reported an error: check its space, quota and health, then run again; this step was not recorded")
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL:
 		return fault.New(extensions.KindUnavailable, "", wrapped).WithRemedy("another program has the ledger locked: wait for it, then run again")
 	case sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM:

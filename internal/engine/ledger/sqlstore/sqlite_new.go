@@ -29,22 +29,23 @@ func (s *store) there(path string) (bool, error) {
 		return size > 0, s.unseen(err)
 	}
 	if !exists {
-		return false, fault.Errorf(extensions.KindInternal, "the ledger %s is gone, and of it there still is %s", s.url, sign).
-			WithRemedy("put its file back, or move the rest away to begin a new ledger; " +
-				"sandboxes are read and destroyed by their state all the same")
+		return false, fault.Errorf(extensions.KindInternal, "the ledger %s is missing, but %s is still there", s.url, sign).
+			WithRemedy("restore its file, or move the remaining files away to begin a new ledger; " +
+				"sandboxes can still be read and destroyed from their state")
 	}
-	return false, fault.Errorf(extensions.KindInternal, "the ledger %s is damaged: its file is empty, and it was not before, as %s shows",
+	return false, fault.Errorf(extensions.KindInternal,
+		"the ledger %s is damaged: its file is empty, but %s shows that it was not empty before",
 		s.url, sign).
-		WithRemedy("restore a backup of it, or move the file away with what is left beside it to begin a new ledger, which knows nothing of " +
+		WithRemedy("restore a backup, or move the file and the remaining files beside it away to begin a new ledger, which does not know " +
 			"the earlier sandboxes; " +
-			"those are read and destroyed by their state all the same")
+			"those can still be read and destroyed from their state")
 }
 
 func (s *store) unseen(err error) error {
 	if err == nil {
 		return nil
 	}
-	return fault.Errorf(extensions.KindUnavailable, "looking at the ledger %s: %w", s.url,
+	return fault.Errorf(extensions.KindUnavailable, "reading the ledger %s: %w", s.url,
 		err).WithRemedy("check who owns the ledger and its folder")
 }
 
@@ -97,7 +98,7 @@ func (s *store) begin(ctx context.Context, path string) (err error) {
 		err = f.Close()
 	}
 	if err != nil {
-		return fault.Errorf(extensions.KindUnavailable, "making the ledger file: %w", err).WithRemedy("name a file you may write to")
+		return fault.Errorf(extensions.KindUnavailable, "creating the ledger file: %w", err).WithRemedy("use a file that you can write to")
 	}
 	defer func() {
 		if err != nil {
@@ -119,7 +120,7 @@ func (s *store) begin(ctx context.Context, path string) (err error) {
 		return err
 	}
 	if err := os.Rename(unfinished, path); err != nil {
-		return fault.Errorf(extensions.KindUnavailable, "making the ledger file: %w", err).WithRemedy("name a file you may write to")
+		return fault.Errorf(extensions.KindUnavailable, "creating the ledger file: %w", err).WithRemedy("use a file that you can write to")
 	}
 	if folder, err := os.Open(filepath.Dir(path)); err == nil {
 		_ = folder.Sync() // so that the name survives a power cut too, where the system supports it

@@ -18,7 +18,7 @@ func (t *tx) exec(step, query string, args ...any) (int64, error) {
 	}
 	for _, a := range args {
 		if v, ok := a.(string); ok && (strings.ContainsRune(v, 0) || !utf8.ValidString(v)) {
-			return 0, fault.Errorf(extensions.KindInvalid, "a text with a NUL or broken UTF-8 cannot be recorded")
+			return 0, fault.Errorf(extensions.KindInvalid, "text with a NUL byte or invalid UTF-8 cannot be recorded")
 		}
 	}
 	res, err := t.sql.ExecContext(t.ctx, t.dialect.rebind(query), args...)
@@ -75,7 +75,7 @@ func (t *tx) update(step, table string, fs []field, where string, args ...any) e
 	}
 	n, err := t.exec(step, "UPDATE "+table+" SET "+strings.Join(set, ", ")+" WHERE "+where, slices.Concat(vs, args)...)
 	if err == nil && n != 1 {
-		err = fault.Errorf(extensions.KindInternal, "%s: %d rows instead of one were changed in %s", step, n, t.url)
+		err = fault.Errorf(extensions.KindInternal, "%s: changed %d rows instead of one in %s", step, n, t.url)
 	}
 	if err != nil {
 		return err

@@ -155,7 +155,7 @@ func (s *store) transact(t *tx, f func(*tx) error) error {
 		return err
 	}
 	if len(t.rows) > 0 {
-		return fault.Errorf(extensions.KindInternal, "rows were written that no event tells of: %q", slices.Sorted(maps.Keys(t.rows)))
+		return fault.Errorf(extensions.KindInternal, "rows were written without an event: %q", slices.Sorted(maps.Keys(t.rows)))
 	}
 	if err := failpoint.Hit(ctx, "ledger.commit"); err != nil {
 		return fault.New(extensions.KindInternal, "", err)

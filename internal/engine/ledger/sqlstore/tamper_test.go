@@ -189,28 +189,28 @@ func TestVerifyFindsAChainThatWasPutTogetherAnew(t *testing.T) {
 			v.exec("UPDATE events SET seq = 5 WHERE stream = 'acme' AND seq = 4")
 			v.exec("UPDATE events SET seq = 4 WHERE stream = 'acme' AND seq = -5")
 			v.chained("acme")
-		}, "its columns are not"},
+		}, "its columns differ"},
 		"an event put in between": {func(v *vault) {
 			v.exec("UPDATE events SET seq = seq + 1000 WHERE stream = 'acme' AND seq > 4")
 			v.exec("UPDATE events SET seq = seq - 999 WHERE stream = 'acme' AND seq > 1000")
 			v.exec("INSERT INTO events SELECT stream, 5, 'x', prev_hash, type, subject, NULL, time, body FROM events WHERE stream = 'acme' AND " +
 				"seq = 4")
 			v.chained("acme")
-		}, "its columns are not"},
+		}, "its columns differ"},
 		"an event taken out, and the rest moved up": {func(v *vault) {
 			v.exec("DELETE FROM events WHERE stream = 'acme' AND seq = 4")
 			v.exec("UPDATE events SET seq = seq - 1 WHERE stream = 'acme' AND seq > 4")
 			v.chained("acme")
-		}, "its columns are not"},
+		}, "its columns differ"},
 		"an amount altered in an event, and the hashes made anew": {func(v *vault) {
 			v.exec(`UPDATE events SET body = replace(body, '"amount":100', '"amount":200') WHERE stream = 'acme' AND seq = 1`)
 			v.chained("acme")
-		}, "transfer grant-1 is not what its event says"},
+		}, "transfer grant-1 differs from its event"},
 		"the same, and the transfer": {func(v *vault) {
 			v.exec(`UPDATE events SET body = replace(body, '"amount":100', '"amount":200') WHERE stream = 'acme' AND seq = 1`)
 			v.exec("UPDATE transfers SET amount = 200 WHERE id = 'grant-1'")
 			v.chained("acme")
-		}, "row transfers/grant-1 is not what its last event says"},
+		}, "row transfers/grant-1 differs from its last event"},
 		"a note altered, and the hashes made anew": {func(v *vault) {
 			v.exec(`UPDATE events SET body = replace(body, '"why":"hello"', '"why":"bribe"') WHERE stream = 'acme' AND seq = 1`)
 			v.chained("acme")

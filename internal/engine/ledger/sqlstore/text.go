@@ -29,7 +29,8 @@ func short(what, v string, most int) error {
 	if len(v) <= most {
 		return nil
 	}
-	return fault.Errorf(extensions.KindInvalid, "the %s %q… has %d bytes, and %d is the most", what, extensions.Clean(v, 40), len(v), most).
+	return fault.Errorf(extensions.KindInvalid, "the %s %q… has %d bytes; at most %d are accepted", what, extensions.Clean(v, 40), len(v),
+		most).
 		WithRemedy("choose a shorter one")
 }
 

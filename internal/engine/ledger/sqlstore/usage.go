@@ -25,7 +25,7 @@ const quantityPart = 1_000_000_000
 func (s *store) Usage(ctx context.Context, f ledger.UsageFilter, by ...bank.Dimension) ([]bank.UsageRow, error) {
 	for _, d := range by {
 		if !slices.Contains(bank.Dimensions(), d) {
-			return nil, fault.Errorf(extensions.KindInvalid, "usage cannot be told apart by %q", d).WithRemedy("use one of %s",
+			return nil, fault.Errorf(extensions.KindInvalid, "usage cannot be grouped by %q", d).WithRemedy("use one of %s",
 				join(bank.Dimensions()))
 		}
 	}

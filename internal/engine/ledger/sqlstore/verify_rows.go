@@ -24,7 +24,7 @@ func (a *audit) rows([]chain.Head) error {
 		a.Report.Sandboxes++
 		a.fold(chain.RowKey{Table: "sandboxes", Key: string(s.ID)}, sandboxRow(s), sandboxRow(&ledger.Sandbox{}))
 		if s.ClaimsName && lifecycle.FreesName(s.State) {
-			a.Problem("sandbox %s is %s and still claims its name", s.ID, s.State)
+			a.Problem("sandbox %s is %s but still claims its name", s.ID, s.State)
 		}
 		if !lifecycle.Valid(s.State) {
 			a.Problem("sandbox %s is in an unknown state %q", s.ID, s.State)
@@ -46,7 +46,7 @@ func (a *audit) rows([]chain.Head) error {
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(a.Folded),
 		func(x, y chain.RowKey) int { return cmp.Compare(fmt.Sprint(x), fmt.Sprint(y)) }) {
-		a.Problem("%s has events of %s %s and no row", a.url, key.Table, key.Key)
+		a.Problem("%s has events of %s %s but no row", a.url, key.Table, key.Key)
 	}
 	return nil
 }
@@ -74,7 +74,7 @@ func (a *audit) fold(key chain.RowKey, row, zero []field) {
 		}
 		is, err := f.json(have[i])
 		if err != nil || !sameJSON(is, want) {
-			a.Problem("%s %s: column %s is not what its events say", key.Table, key.Key, f.name)
+			a.Problem("%s %s: column %s differs from its events", key.Table, key.Key, f.name)
 		}
 	}
 }
@@ -89,18 +89,18 @@ func sameJSON(x, y json.RawMessage) bool {
 // subject.
 func (a *audit) operations([]chain.Head) error {
 	checks := []struct{ what, stmt string }{
-		{"is in the middle of an operation that nobody holds", `SELECT s.id, s.state FROM sandboxes s
+		{"has an unfinished operation without a holder", `SELECT s.id, s.state FROM sandboxes s
 			WHERE s.state IN ('requested', 'provisioning', 'destroying')
 				AND NOT EXISTS (SELECT 1 FROM intents i WHERE i.open_key = s.id) ORDER BY s.id`},
-		{"is over and has an open intent", `SELECT s.id, s.state FROM sandboxes s JOIN intents i ON i.open_key = s.id
+		{"has ended but has an open intent", `SELECT s.id, s.state FROM sandboxes s JOIN intents i ON i.open_key = s.id
 			WHERE s.state = 'destroyed' ORDER BY s.id`},
-		{"has a fence that is not that of its latest intent", `SELECT s.id, s.state FROM sandboxes s
+		{"has a fence that differs from its latest intent's", `SELECT s.id, s.state FROM sandboxes s
 			WHERE s.fence <> (SELECT coalesce(max(i.fence), 0) FROM intents i WHERE i.subject = s.id) ORDER BY s.id`},
-		{"has a fence that is not that of its latest intent", `SELECT s.id, s.state FROM snapshots s
+		{"has a fence that differs from its latest intent's", `SELECT s.id, s.state FROM snapshots s
 			WHERE s.fence <> (SELECT coalesce(max(i.fence), 0) FROM intents i WHERE i.subject = s.id) ORDER BY s.id`},
 		{"belongs to nothing", `SELECT i.op_key, i.state FROM intents i WHERE NOT EXISTS (SELECT 1 FROM sandboxes s WHERE s.id = i.subject)
 			AND NOT EXISTS (SELECT 1 FROM snapshots n WHERE n.id = i.subject) ORDER BY i.op_key`},
-		{"is open in one column and finished in another",
+		{"is open in one column but finished in another",
 			`SELECT op_key, state FROM intents WHERE (state = 'dispatched') <> (open_key IS NOT NULL) ORDER BY op_key`},
 	}
 	for _, c := range checks {
@@ -192,14 +192,14 @@ func (a *audit) charges(ms []bank.Meter) error {
 			same = same && have[m.ID][c] && c.Segment <= int64(len(m.Segments))
 		}
 		if !same || m.Open() && len(told) > 0 {
-			a.Problem("meter %s: its charges are not what its events say", m.ID)
+			a.Problem("meter %s: its charges differ from its events", m.ID)
 		}
 		var used bank.Sums
 		if !m.Open() {
 			used, err = bank.SumsOf(m, booked[m.ID])
 		}
 		if err != nil || used != m.Used {
-			a.Problem("meter %s: its sums are not those of its segments and charges", m.ID)
+			a.Problem("meter %s: its sums differ from its segments and charges", m.ID)
 		}
 	}
 	return nil

@@ -101,7 +101,7 @@ func (a *audit) schema() error {
 	for _, table := range slices.Sorted(maps.Keys(want)) {
 		for _, index := range want[table] {
 			if !slices.Contains(has[table], index) {
-				a.Problem("table %s has lost its %s", table, index)
+				a.Problem("table %s lacks its %s", table, index)
 			}
 		}
 	}
@@ -116,7 +116,7 @@ func (a *audit) schema() error {
 			return a.dialect.classify(err, "reading "+a.url)
 		}
 		if _, ours := want[table]; ours {
-			a.Problem("table %s has %q, a trigger or rule that is not of this program", table, name)
+			a.Problem("table %s has %q, a trigger or rule that sandboxer did not create", table, name)
 		}
 	}
 	if err := rows.Err(); err != nil {

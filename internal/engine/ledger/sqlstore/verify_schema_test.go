@@ -16,11 +16,11 @@ func TestVerifyFindsAnAlteredSchema(t *testing.T) {
 		words string
 		stmts map[string][]string
 	}{
-		"an index dropped": {"table meters has lost its index (closed_at, id)",
+		"an index dropped": {"table meters lacks its index (closed_at, id)",
 			both("DROP INDEX meters_closed")},
-		"a partial index made whole": {"table meters has lost its partial index (closed_at)",
+		"a partial index made whole": {"table meters lacks its partial index (closed_at)",
 			both("DROP INDEX meters_mixed", "CREATE INDEX meters_mixed ON meters (closed_at)")},
-		"operations that are not unique any more": {"table intents has lost its unique index (open_key)", map[string][]string{
+		"operations that are not unique any more": {"table intents lacks its unique index (open_key)", map[string][]string{
 			sqlite:   {"CREATE TABLE t AS SELECT * FROM intents", "DROP TABLE intents", "ALTER TABLE t RENAME TO intents"},
 			postgres: {"ALTER TABLE intents DROP CONSTRAINT intents_open_key_key"}}},
 		"a trigger": {`table events has "t"`, map[string][]string{

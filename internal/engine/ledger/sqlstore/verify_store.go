@@ -18,9 +18,9 @@ func (a *audit) committed([]chain.Head) error {
 			delete(a.Told, name)
 			switch {
 			case !ok:
-				a.Problem("row %s has no event that tells of it", name)
+				a.Problem("row %s has no event", name)
 			case err != nil || digest != told:
-				a.Problem("row %s is not what its last event says", name)
+				a.Problem("row %s differs from its last event", name)
 			}
 		})
 		if err != nil {
@@ -28,7 +28,7 @@ func (a *audit) committed([]chain.Head) error {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Told)) {
-		a.Problem("row %s is in an event and not in the ledger", name)
+		a.Problem("row %s is in an event but not in the ledger", name)
 	}
 	return nil
 }
@@ -84,7 +84,7 @@ func (a *audit) itself([]chain.Head) error {
 		case version == last+1: // of a newer program; they come in order
 			last++
 		case !ok || row["name"] != m.name || row["sha256"] != m.sha256:
-			a.Problem("migration %d is not the one this program knows", version)
+			a.Problem("migration %d differs from this release's", version)
 		}
 	})
 	if err != nil {
@@ -103,12 +103,12 @@ func (a *audit) itself([]chain.Head) error {
 	err = a.raw("meta", func(row map[string]any) {
 		key, _ := row["key"].(string)
 		if v, ok := want[key]; !ok || v != row["value"] {
-			a.Problem("what the ledger says of itself under %q is not as it was made", key)
+			a.Problem("the ledger's meta value %q differs from its original", key)
 		}
 		delete(want, key)
 	})
 	for _, key := range slices.Sorted(maps.Keys(want)) {
-		a.Problem("the ledger does not say its %s", key)
+		a.Problem("the ledger has no meta value %q", key)
 	}
 	return err
 }
