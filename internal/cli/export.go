@@ -114,7 +114,7 @@ func (f exportFlags) check(format string) error {
 	}
 	switch {
 	case f.to.URL == "":
-		return bad("--endpoint is empty", "give the receiver's URL and check that its variable is set; without --endpoint, an export goes to a file")
+		return bad("--endpoint is empty", "give the receiver's URL and check its variable; without --endpoint, an export goes to a file")
 	case f.From != "" || f.To != "" || f.output != "" || f.WholeOrg:
 		return bad("--from, --to, --org and --output apply to files only", "drop them: a receiver gets every event that it lacks")
 	case format == formatFocus || format == formatCSV:

@@ -41,7 +41,8 @@ func admit(e *engine.Engine, limits Limits) (map[string]allowed, error) {
 			return nil, refuse("it takes the secrets "+strings.Join(x.Secrets, ", ")+" from your machine",
 				"write a profile that extends it without setup.secret_refs")
 		case x.Open && !limits.OpenNetwork:
-			return nil, refuse("its network is open", "write a profile that extends it with network.default: deny and egress, or allow it with --open-network")
+			return nil, refuse("its network is open",
+				"write a profile that extends it with network.default: deny and egress, or allow it with --open-network")
 		}
 		all[ref] = allowed{inputs: view.Inputs, egress: x.Egress}
 	}

@@ -61,7 +61,7 @@ var configFields = []extensions.Field{
 
 var optionFields = []extensions.Field{
 	{Name: fieldImage, Type: extensions.FieldString,
-		Doc: "Image that the vendor has: one of its own, or of the project's repository. Default: its `universal` image."},
+		Doc: "Image, one of the vendor's own or of the project's repository; default: the vendor's `universal` image."},
 	{Name: fieldRuntime, Type: extensions.FieldString, Doc: "Runtime in place of an image, such as `node24` or `python3.13`."},
 }
 
