@@ -66,7 +66,7 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 		s.timeout = d
 	}
 	if cfg.Host != nil {
-		return s, extensions.Errorf(extensions.KindInvalid, "a program stands by itself: the binding %s has no hosts", cfg.Binding)
+		return s, extensions.Errorf(extensions.KindInvalid, "the binding %s runs a program, so it has no hosts", cfg.Binding)
 	}
 	return s, checkPath(s.command)
 }
@@ -74,7 +74,7 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 func checkPath(path string) error {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path || !extensions.OneLine(path) {
 		return extensions.Errorf(extensions.KindInvalid, "config.command: %q is not a clean absolute path", extensions.Clean(path, 200)).
-			WithRemedy("give the program's path from the root, without links upwards")
+			WithRemedy("give the program's path from the root, without `..`")
 	}
 	return nil
 }

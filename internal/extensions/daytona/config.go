@@ -78,7 +78,7 @@ func parseConfig(cfg extensions.Config) (s settings, err error) {
 		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: version 0.190 of %s has containers only", fieldClass, vendor).
 			WithRemedy("remove it, or use the cloud")
 	case archive < 0 || archive > 1<<30:
-		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %d is no number of minutes", fieldArchive, archive)
+		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %d is not a number of minutes", fieldArchive, archive)
 	case perMinute < 1 || perMinute > 60_000:
 		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %d is not between 1 and 60000", fieldPerMinute, perMinute)
 	}
@@ -88,7 +88,7 @@ func parseConfig(cfg extensions.Config) (s settings, err error) {
 	}
 	if s.apiURL == "" {
 		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: your installation of %s has no address", fieldAPI, vendor).
-			WithRemedy("set it to http://localhost:3000/api or to where the installation answers, or set DAYTONA_API_URL")
+			WithRemedy("set it to the installation's address, such as http://localhost:3000/api, or set DAYTONA_API_URL")
 	}
 	s.apiURL = strings.TrimSuffix(s.apiURL, "/")
 	return s, nil

@@ -29,7 +29,7 @@ func (b *backend) inside(ctx context.Context, h extensions.Handle) (*inside, err
 	}
 	if told.Phase != extensions.PhaseReady {
 		return nil, extensions.Errorf(extensions.KindUnavailable, "it does not run: %s says %s", vendor, told.State).
-			WithRemedy("wait until it has started; if it was stopped, create it anew")
+			WithRemedy("wait until it has started; if it was stopped, re-create it")
 	}
 	notes := s.GetMetadata().GetAnnotations()
 	return &inside{b: b, ref: told.Handle.Ref, home: notes[noteHome], workDir: notes[noteWorkDir],
@@ -104,7 +104,7 @@ func hear(ctx context.Context, s gateway.OpenShell_ExecSandboxInteractiveClient,
 		case ctx.Err() != nil:
 			return 0, context.Cause(ctx)
 		case errors.Is(err, io.EOF):
-			return 0, execwire.Broken(errors.New(vendor + " told no end of it"))
+			return 0, execwire.Broken(errors.New(vendor + " did not report its end"))
 		default:
 			return 0, err
 		}

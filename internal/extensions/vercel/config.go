@@ -111,7 +111,7 @@ func identify(given map[string]extensions.Secret) (identity, error) {
 	}
 	if !idName.MatchString(i.team) || !idName.MatchString(i.project) {
 		return i, extensions.Errorf(extensions.KindUnauthorized, "the credential for %s names no team and project", vendor).
-			WithRemedy("pull a new OIDC token by `vercel env pull`, or set token with team_id (team_…) and project_id (prj_…)")
+			WithRemedy("pull a new OIDC token with `vercel env pull`, or set token with team_id (team_…) and project_id (prj_…)")
 	}
 	return i, nil
 }
