@@ -127,7 +127,7 @@ func (a *app) budgetRemoveCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&whole, "org", false, "the whole organization's budget")
-	c.Flags().StringVar(&currency, "currency", "", "`code`, if several budgets have the name")
+	c.Flags().StringVar(&currency, "currency", "", "currency `code`, if several budgets have the name")
 	return c
 }
 

@@ -19,10 +19,10 @@ func (a *app) sandboxCopyCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "cp SRC DST",
 		Short: "Copy files and folders into a sandbox or out of it",
-		Long: `Copies a file, or a folder with all below it. One side is ID:PATH or NAME:PATH, the
-other a path here; PATH is relative to the workspace unless it starts with "/". As
-with cp -r, a copy goes into DST if that is a folder or ends in "/", else becomes DST;
-of SRC/. only the content is copied. Links are copied as they are.
+		Long: `Copies a file, or a folder with everything in it. One side is ID:PATH or NAME:PATH, the
+other a path on this machine. PATH is relative to the workspace unless it starts with
+"/". As with cp -r, the copy goes into DST if DST is a folder or ends in "/", and becomes
+DST otherwise; SRC/. copies only the content of SRC. Links are copied as they are.
 
 "-" is a tar stream: as SRC from standard input, extracted below PATH; as DST to
 standard output. Write a local name with a colon as ./name.`,

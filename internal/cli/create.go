@@ -63,9 +63,8 @@ func (a *app) sandboxRestoreCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "restore SNAPSHOT [PROFILE]",
 		Short: "Create a sandbox from a snapshot and print its ID",
-		Long: `Creates a sandbox that starts from a snapshot. Its profile, inputs and environment are
-those of the sandbox that the snapshot was taken of, as far as you do not give others.
-Secrets are stored nowhere: give them again.`,
+		Long: `Creates a sandbox that starts from a snapshot. Its profile, inputs and environment
+default to those of the snapshot's source. Secrets are stored nowhere: give them again.`,
 		Example: "  sandboxer sandbox restore snap-abcdefghijklmnopqrst --name again --ttl 1h",
 		Args:    args(cobra.RangeArgs(1, 2)),
 		RunE: func(c *cobra.Command, given []string) error {
@@ -100,9 +99,9 @@ func (a *app) sandboxForkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "fork ID|NAME",
 		Short: "Create a copy of a live sandbox and print its ID",
-		Long: `Creates a sandbox with the files of a live one as they are now, where that one runs.
-It is what its source is, but for its name, lifetime and secrets, which are stored
-nowhere: give them again.`,
+		Long: `Creates a sandbox with the files of a live one as they are now, at the same place. Only
+name, lifetime and secrets differ from the source's. Secrets are stored nowhere: give
+them again.`,
 		Example: "  sandboxer sandbox fork e2e-main --name e2e-try --ttl 30m",
 		Args:    args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
@@ -151,9 +150,9 @@ func (a *app) sandboxRecreateCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "recreate ID|NAME",
 		Short: "Destroy a sandbox and create it again under its ID and name",
-		Long: `Ends a sandbox and makes it again from the request it was made from. It keeps its ID
-and name; its ttl starts again. A mirrored workspace is brought back first. Secrets
-are stored nowhere: give every one again.`,
+		Long: `Destroys a sandbox and creates it again from its original request. It keeps its ID and
+name; its ttl starts again. A mirrored workspace is synced back first. Secrets are
+stored nowhere: give every one again.`,
 		Example: "  sandboxer sandbox recreate e2e-main --secret TOKEN=env://TOKEN",
 		Args:    args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
@@ -188,9 +187,9 @@ func (a *app) sandboxSnapshotCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "snapshot ID|NAME",
 		Short: "Keep an image of a live sandbox and print its ID",
-		Long: `Keeps an image of a sandbox, which outlives it. Nothing of the sandbox runs meanwhile,
-unless --live permits that its files are of different moments. Where a snapshot ends its
-sandbox, --allow-end must permit that.`,
+		Long: `Keeps an image of a sandbox, which outlives the sandbox. The sandbox stands still
+meanwhile, unless --live allows files from different moments. Where a snapshot ends its
+sandbox, you must pass --allow-end.`,
 		Example: "  sandboxer sandbox snapshot e2e-main --name seeded --retention 30d",
 		Args:    args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
@@ -206,7 +205,7 @@ sandbox, --allow-end must permit that.`,
 				for _, n := range told {
 					a.notify(n)
 				}
-				ctx, done := a.working(c.Context(), "Keeping an image of "+string(known.ID))
+				ctx, done := a.working(c.Context(), "Taking a snapshot of "+string(known.ID))
 				kept, err := e.Snapshot(ctx, known.Receipt, req)
 				done()
 				for _, n := range kept.Notices {
@@ -222,8 +221,8 @@ sandbox, --allow-end must permit that.`,
 	f := c.Flags()
 	f.StringVarP(&req.Name, "name", "n", "", "`name` (default: its ID)")
 	f.StringVar(&req.Kind, "kind", "", "`kind` of snapshot, one of those its place has (default: the place's)")
-	f.BoolVar(&req.Live, "live", false, "take it while everything runs on")
-	f.BoolVar(&req.AllowEnd, "allow-end", false, "permit that it ends the sandbox, where the place takes no other")
+	f.BoolVar(&req.Live, "live", false, "take it while the sandbox keeps running")
+	f.BoolVar(&req.AllowEnd, "allow-end", false, "allow it to end the sandbox, where the place has no other snapshots")
 	f.StringVar(&req.Retention, "retention", "", "keep it for this `duration`, such as 30d (default: until it is deleted)")
 	return c
 }
@@ -237,9 +236,9 @@ type syncView struct {
 func (a *app) sandboxSyncCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "sync ID|NAME",
-		Short: "Bring a mirrored workspace back now",
-		Long: `Brings what changed in a mirrored workspace back to its folder here. A file that
-changed on both sides is left alone here and named; the exit code is then 4.`,
+		Short: "Sync a mirrored workspace back now",
+		Long: `Copies the changes in a mirrored workspace back to its folder on this machine. A file
+that changed on both sides is listed and not overwritten; the exit code is then 4.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
 			return a.withLedger(c.Context(), func(e *engine.Engine) error {
@@ -247,7 +246,7 @@ changed on both sides is left alone here and named; the exit code is then 4.`,
 				if err != nil {
 					return err
 				}
-				ctx, done := a.working(c.Context(), "Bringing back the workspace of "+string(known.ID))
+				ctx, done := a.working(c.Context(), "Syncing back the workspace of "+string(known.ID))
 				changed, conflicts, err := e.SyncBack(ctx, known.Receipt)
 				done()
 				if err != nil {

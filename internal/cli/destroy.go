@@ -35,9 +35,9 @@ func (a *app) sandboxDestroyCommand() *cobra.Command {
   sandboxer sandbox destroy --run-id "$RUN"`,
 		RunE: func(c *cobra.Command, given []string) error {
 			if byRun := c.Flags().Changed("run-id"); byRun == (len(given) > 0) {
-				return usageError(c, errors.New("give the sandboxes, or --run-id alone"))
+				return usageError(c, errors.New("give sandboxes, or only --run-id"))
 			} else if byRun && strings.TrimSpace(run) == "" {
-				return usageError(c, errors.New("--run-id is empty: is its variable set?"))
+				return usageError(c, errors.New("--run-id is empty; check that its variable is set"))
 			}
 			opts.Notify = a.notify
 			return a.withLedger(c.Context(), func(e *engine.Engine) error {
@@ -57,7 +57,7 @@ func (a *app) sandboxDestroyCommand() *cobra.Command {
 		},
 	}
 	c.Flags().BoolVar(&opts.Forget, "forget", false, "forget a sandbox that cannot be reached: the ledger keeps it as an orphan")
-	c.Flags().BoolVar(&opts.All, "force", false, "end a sandbox that several hold for all of them")
+	c.Flags().BoolVar(&opts.All, "force", false, "end a shared sandbox for all of its holders")
 	c.Flags().StringVar(&run, "run-id", "", "all sandboxes of the account whose consumer has this run `id`")
 	c.Flags().BoolVar(&protected, "even-protected", false, "ignore deletion_protection")
 	return c

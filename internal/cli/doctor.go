@@ -31,11 +31,11 @@ type checkView struct {
 func (a *app) doctorCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
-		Short: "Check this machine, hosts, credentials and the ledger, and say what to do",
+		Short: "Check this machine, hosts, credentials and the ledger, and say what to fix",
 		Long: `Checks the catalog, the state folder, the ledger, this machine, every registered host and
-every vendor with credentials, and says what to do about what does not work. It leaves
-nothing behind. The exit code is 1 if something that is configured does not work; what
-nobody configured is only noted.`,
+every vendor with credentials, and says how to fix each problem. It leaves nothing behind.
+The exit code is 1 if something configured does not work. A place that is not configured
+is only a note.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			ctx, done := a.working(c.Context(), "Asking the places")
@@ -55,7 +55,7 @@ nobody configured is only noted.`,
 			}
 			return extensions.Errorf(extensions.KindFailed, "%s configured and %s not work",
 				count(broken, "thing is", "things are"), map[bool]string{true: "does", false: "do"}[broken == 1]).
-				WithRemedy("follow what is said of each that is broken")
+				WithRemedy("fix each line marked broken")
 		},
 	}
 }
@@ -126,7 +126,7 @@ func (a *app) checkLedger(ctx context.Context, e *engine.Engine) checkView {
 	case err == nil:
 		return checkView{Status: checkOK, What: what, Found: at}
 	case extensions.IsKind(err, extensions.KindNotFound) && a.namedLedger() == "":
-		return checkView{checkNote, what, "there is none yet at " + at, "nothing: the first create makes it"}
+		return checkView{checkNote, what, "no ledger yet at " + at, "nothing: the first create makes it"}
 	default:
 		return failedCheck(what, err)
 	}

@@ -40,19 +40,20 @@ func (a *app) sandboxExecCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "exec ID|NAME -- COMMAND [ARG...]",
 		Short: "Run a command inside and return its exit code",
-		Long: `Runs a command inside a sandbox. Its words are passed literally, without expansion
+		Long: `Runs a command inside a sandbox. Arguments are passed literally, without expansion
 or quoting; use --shell for a script. Output streams as it is printed. With
 --format json or yaml, the first 1 MiB of each stream is captured and printed with the exit
-code; stdout_base64 or stderr_base64 holds a stream that is not UTF-8. The command
-ends with its caller: it is killed if you interrupt this one, or if nobody reads its
-output any more. If you kill this one, or the connection is lost, ext.local and
-ext.compose-ssh end it at once, other places at its timeout at the latest. With
---detach it runs until it or the sandbox ends, without input, and its output is
-discarded; what is printed is its process id inside.
+code; stdout_base64 or stderr_base64 holds a stream that is not UTF-8.
+
+The command ends with exec: it is killed if you interrupt exec or if its output is no
+longer read. If exec is killed or the connection is lost, ext.local and ext.compose-ssh
+end the command at once, other places at its timeout at the latest. With --detach the
+command runs until it or the sandbox ends. It then has no input, its output is
+discarded, and exec prints its process id inside.
 
 With --tty the command has a terminal: programs such as editors and shells work,
-Ctrl-C goes to the command, and it learns when this terminal is resized. Its two
-streams are then one.`,
+Ctrl-C goes to the command, and it learns when this terminal is resized. Its output
+and errors are then one stream.`,
 		Example: `  sandboxer sandbox exec e2e-main -- go test ./...
   sandboxer sandbox exec e2e-main --shell 'ls | wc -l'
   sandboxer sandbox exec e2e-main --tty -- bash
@@ -77,7 +78,7 @@ streams are then one.`,
 // add gives c the flags of a command inside, and the exit codes of one.
 func (f *execFlags) add(c *cobra.Command, timeout string) {
 	fl := c.Flags()
-	fl.BoolVarP(&f.tty, "tty", "t", false, "give the command a terminal, of this one's size; standard input is passed")
+	fl.BoolVarP(&f.tty, "tty", "t", false, "give the command a terminal of this one's size, and pass standard input")
 	fl.StringVar(&f.req.Shell, "shell", "", "run this `script` with a shell instead of a command")
 	fl.StringVar(&f.req.ShellPath, "shell-path", "", "`path` inside of the shell for --shell (default: /bin/sh)")
 	bindInside(fl, f)
@@ -107,7 +108,7 @@ func (f *execFlags) request(command []string, in io.Reader) (engine.ExecRequest,
 		req.Stdin = in
 	}
 	if req.ShellPath != "" && req.Shell == "" {
-		return req, extensions.Errorf(extensions.KindInvalid, "--shell-path is the shell of --shell, and there is none").
+		return req, extensions.Errorf(extensions.KindInvalid, "--shell-path needs --shell").
 			WithRemedy("pass the script with --shell, or name the shell as the command")
 	}
 	if err := req.Check(); err != nil || !f.detach {

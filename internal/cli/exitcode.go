@@ -41,9 +41,9 @@ const exitCodesText = `Exit codes:
 
 run and exec return the exit code of their command. Their own are
 
-    124 the command took longer than --timeout, or than the sandbox lived, and was killed
-    125 the command could not be run, or the sandbox not made or ended
-    141 run, exec: nobody reads the output any more, as in a pipe to head
+    124 the command was killed: it took longer than --timeout, or the sandbox ended
+    125 the command could not be run, or the sandbox could not be created or destroyed
+    141 the output is no longer read, as in a pipe to head
 `
 
 func exitCodesTopic() *cobra.Command {

@@ -92,7 +92,7 @@ It reads the receiver's token from $` + tokenVariable + ` or from --token-file.`
 	fl.StringVar(&f.to.URL, "endpoint", "", "`url` of a receiver of CloudEvents, https://host[/path]")
 	fl.StringVar(&f.to.Name, "sink", "", "`name` of the receiver in the ledger (default: its URL)")
 	fl.StringVar(&f.tokenFile, "token-file", "", "`file` with the receiver's bearer token ($"+tokenVariable+")")
-	fl.StringVar(&f.caFile, "ca-file", "", "PEM `file` of CA certificates that the receiver must match (default: the system's)")
+	fl.StringVar(&f.caFile, "ca-file", "", "PEM `file` of CA certificates to trust for the receiver (default: the system's)")
 	fl.BoolVar(&f.to.Resend, "resend", false, "send only the events held back")
 	return c
 }
@@ -114,7 +114,7 @@ func (f exportFlags) check(format string) error {
 	}
 	switch {
 	case f.to.URL == "":
-		return bad("--endpoint is empty", "give the receiver's URL; is its variable set? Without --endpoint, an export goes to a file")
+		return bad("--endpoint is empty", "give the receiver's URL and check its variable; without --endpoint, an export goes to a file")
 	case f.From != "" || f.To != "" || f.output != "" || f.WholeOrg:
 		return bad("--from, --to, --org and --output apply to files only", "drop them: a receiver gets every event that it lacks")
 	case format == formatFocus || format == formatCSV:

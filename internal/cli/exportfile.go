@@ -55,8 +55,8 @@ func streamTo(ctx context.Context, name string, write func(io.Writer) error) err
 		stop()
 	}
 	if err != nil && ctx.Err() != nil {
-		return extensions.Errorf(extensions.KindInterrupted, "writing %s: interrupted before the reader took all of it", name).
-			WithRemedy("run it again once a program reads there")
+		return extensions.Errorf(extensions.KindInterrupted, "writing %s: interrupted before the reader read all of it", name).
+			WithRemedy("start a program that reads from it, then run this again")
 	}
 	return notWritten(name, extensions.KindUnavailable, err)
 }

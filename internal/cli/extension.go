@@ -33,12 +33,12 @@ func (a *app) extensionTestCommand() *cobra.Command {
 	var t engine.ExtensionTest
 	c := &cobra.Command{
 		Use:   "test PROGRAM",
-		Short: "Hold a program to the contract of extensions",
-		Long: `Runs the conformance suite against a program that a binding of ext.command could name:
-each promise of its manifest is one check, which makes sandboxes, uses them and ends
-them. A check that needs what only the program's place could offer, such as a lost
-connection, is skipped with the reason. Checks of files write below /tmp inside a
-sandbox. The exit code is 1 if a check failed.`,
+		Short: "Check that a program keeps the contract of extensions",
+		Long: `Runs the conformance suite against a program for a binding of ext.command. Each promise
+of its manifest is one check, which creates, uses and destroys sandboxes. A check that
+only the program's place could set up, such as a lost connection, is skipped, with the
+reason. Checks of files write below /tmp inside a sandbox. The exit code is 1 if a check
+failed.`,
 		Example: `  sandboxer extension test ./sandbox.py
   sandboxer extension test ./sandbox.py --manifest sandbox.yaml --check files --check core/find-finds`,
 		Args: args(cobra.ExactArgs(1)),
@@ -73,10 +73,10 @@ sandbox. The exit code is 1 if a check failed.`,
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&t.Manifest, "manifest", "", "`file` with what the program declares (default: PROGRAM with .yaml for its ending)")
+	f.StringVar(&t.Manifest, "manifest", "", "manifest `file` of the program (default: PROGRAM with its suffix replaced by .yaml)")
 	f.StringVar(&t.Settings, "settings", "", "the binding's settings, as YAML or JSON `text`")
 	f.StringArrayVar(&t.Only, "check", nil, "run this `check` or group of checks only; repeatable")
-	f.IntVar(&t.AtOnce, "parallel", 4, "how many checks run at a `time`")
+	f.IntVar(&t.AtOnce, "parallel", 4, "`number` of checks that run at once")
 	return c
 }
 

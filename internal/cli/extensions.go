@@ -54,9 +54,9 @@ func (a *app) listsExtensions(c *cobra.Command) *cobra.Command {
 	var offline bool
 	c.Short = "List where sandboxes can run, what each place offers, and what is missing to use it"
 	c.Long = `Lists the extensions of the catalog with their places: this machine, the registered
-hosts and the vendors' accounts. It asks those that have their credentials what they
-offer, each for ten seconds at most, and writes nothing. A place with the higher priority
-is preferred. The matrix says what each extension can do.`
+hosts and the vendors' accounts. It asks each place that has its credentials what it
+offers, for ten seconds at most, and writes nothing. Places with a higher priority are
+preferred. The matrix shows what each extension can do.`
 	c.Args = args(cobra.MaximumNArgs(1))
 	c.RunE = func(c *cobra.Command, given []string) error {
 		return a.withLedger(c.Context(), func(e *engine.Engine) error {
@@ -75,7 +75,7 @@ is preferred. The matrix says what each extension can do.`
 			return err
 		})
 	}
-	c.Flags().BoolVar(&offline, "offline", false, "ask no place: show what the ledger knows")
+	c.Flags().BoolVar(&offline, "offline", false, "ask no place; show what the ledger knows")
 	return a.watched(c)
 }
 

@@ -13,9 +13,9 @@ func (a *app) extensionsExportCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "export [EXTENSION...]",
 		Short: "Print an entry for each extension, as registries keep them",
-		Long: `Prints one YAML document for each extension of the catalog, or for those that are
-named: id, title, handler, capabilities and config. They are narrowed as the
-catalog says. No secret is in a config.`,
+		Long: `Prints one YAML document for each extension of the catalog, or for each one you name:
+id, title, handler, capabilities and config, narrowed as the catalog says. A config
+contains no secrets.`,
 		Args: args(cobra.ArbitraryArgs),
 		RunE: func(_ *cobra.Command, names []string) error {
 			for i := range names {

@@ -40,8 +40,8 @@ func (a *app) hostListCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the account's registered hosts in the ledger",
-		Long: "Lists the hosts registered by sandboxer_host, with what was found at the last registration or change. It asks no\n" +
-			"host; `sandboxer host check` does.",
+		Long: "Lists the hosts registered by sandboxer_host, and what the probe of the last registration or change found there.\n" +
+			"It contacts no host; `sandboxer host check` does.",
 		Args: args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withLedger(c.Context(), func(e *engine.Engine) error {

@@ -16,7 +16,7 @@ func (a *app) hostCostCommand() *cobra.Command {
 		Short: "Show what a host cost, who used it, and its idle cost",
 		Long: `Splits the cost of your host among its sandboxes by what each had reserved, in
 OpenCost's ratio. Their shares and the idle cost add up to the host's cost. It reads
-only the ledger: it dials and writes nothing.`,
+only the ledger, and writes nothing.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
 			d, err := engine.ParseDuration(since)

@@ -117,10 +117,10 @@ func (a *app) ledgerUsageCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "usage",
 		Short: "Show what was used, where, for whom, and its cost",
-		Long: `Adds up the lives of sandboxes that ended in a period. Running ones are listed
-apart, priced as if they ended now, by what their places measure; they are settled
-when they end. A place that does not answer within seconds leaves an estimate by
-time, and a note says so. --offline asks no place.
+		Long: `Adds up the lives of sandboxes that ended in a period. Running sandboxes are listed
+apart, priced as if they ended now, from what their places measure; they are settled
+when they end. If a place does not answer within seconds, use is estimated by time
+and a note says so. --offline asks no place.
 
 Billed is the wallet's part. Own key is a vendor's bill to the owner of the key, own
 place the cost of your own hosts: both are recorded only and use no credit. Amounts
@@ -169,7 +169,7 @@ in UTC, or how long ago (7d). The period excludes --to itself.`,
 		"group lines by "+strings.Join(engine.UsageDimensions(), ", ")+"; separate several by commas, \"\" for none")
 	f.BoolVar(&q.WholeOrg, "org", false, "all of the organization's workspaces")
 	f.StringVar(&sandbox, "sandbox", "", "only this sandbox, by `id` or, while it lives, name")
-	f.BoolVar(&offline, "offline", false, "ask no place: estimate by time what runs")
+	f.BoolVar(&offline, "offline", false, "ask no place; estimate running sandboxes by time")
 	f.StringVar(&q.Profile, "profile", "", "only this profile `id`")
 	f.StringVar(&q.Extension, "extension", "", "only this extension `id`")
 	f.StringVar(&q.Host, "host", "", "only this host, by `name`")

@@ -27,7 +27,8 @@ func (a *app) sandboxLogsCommand() *cobra.Command {
 		Use:   "logs ID|NAME",
 		Short: "Show the output of the sandbox's own processes",
 		Long: `Prints the output of the sandbox's own processes unchanged. With --format json each
-line is a JSON object, {"line": "…"}, or with "base64" if it is not UTF-8; yaml alike.`,
+line is a JSON object, {"line": "…"}, or with "base64" if it is not UTF-8. YAML has the
+same fields.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
 			return a.withLedger(c.Context(), func(e *engine.Engine) error {

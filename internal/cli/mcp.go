@@ -14,16 +14,17 @@ func (a *app) mcpCommand() *cobra.Command {
 	limits := mcpserver.Limits{TTL: time.Hour}
 	c := &cobra.Command{
 		Use:   "mcp --profile PROFILE",
-		Short: "Let an agent make sandboxes, within limits, by the Model Context Protocol",
-		Long: `Serves the Model Context Protocol on standard input and output. An agent can then make
-sandboxes of the allowed profiles, run commands and move files inside, snapshot them
-and end them. It sees only those that it made here. They end when it closes the
-connection or this command is interrupted, and at their deadlines at the latest.
+		Short: "Let an agent create sandboxes, within limits, over the Model Context Protocol",
+		Long: `Serves the Model Context Protocol on standard input and output. An agent can then create
+sandboxes from the allowed profiles, run commands and transfer files inside, snapshot
+them and destroy them. It sees only the sandboxes that it created in this session. They
+end when it closes the connection or this command is interrupted, and at their deadlines
+at the latest.
 
-The limits are yours, and nothing that the agent reads or writes changes them. It can
-pass no secrets, hosts or variables of this machine. Profiles that take secrets from
-this machine, or have no walls, are refused. The budget counts what sandboxes cost,
-not the storage of snapshots, which are deleted with the session.`,
+You set the limits; nothing that the agent reads or writes changes them. It cannot pass
+secrets, hosts or variables of this machine. Profiles that take secrets from this
+machine, or have no walls, are refused. The budget counts what sandboxes cost, but not
+the storage of snapshots, which are deleted with the session.`,
 		Example: `  sandboxer mcp --profile profile.quickstart
   sandboxer mcp --profile profile.container --root ~/src/app --budget '2.00 USD' --max-ttl 30m`,
 		Args: args(cobra.NoArgs),
@@ -43,11 +44,11 @@ not the storage of snapshots, which are deleted with the session.`,
 	f := c.Flags()
 	f.StringArrayVar(&limits.Profiles, "profile", nil, "`profile` that may be used; repeatable")
 	f.StringArrayVar(&limits.Roots, "root", nil, "`folder` that workspaces may come from; repeatable")
-	f.StringVar(&limits.Budget, "budget", "0.00 USD", "what all sandboxes together may cost: an `amount` such as \"5.00 USD\"")
-	f.IntVar(&limits.Sandboxes, "max-sandboxes", 3, "how `many` sandboxes may live at once")
-	f.Var((*durationValue)(&limits.TTL), "max-ttl", "longest life of a sandbox, a `duration` such as 30m")
-	f.IntVar(&limits.Output, "max-output", 64<<10, "`bytes` of each stream or file in an answer")
-	f.BoolVar(&limits.OpenNetwork, "open-network", false, "admit profiles whose network is open")
+	f.StringVar(&limits.Budget, "budget", "0.00 USD", "`amount` that all sandboxes together may cost, such as \"5.00 USD\"")
+	f.IntVar(&limits.Sandboxes, "max-sandboxes", 3, "`number` of sandboxes that may live at once")
+	f.Var((*durationValue)(&limits.TTL), "max-ttl", "`duration` that a sandbox may live at most, such as 30m")
+	f.IntVar(&limits.Output, "max-output", 64<<10, "most `bytes` of each stream or file in an answer")
+	f.BoolVar(&limits.OpenNetwork, "open-network", false, "allow profiles whose network is open")
 	return c
 }
 

@@ -19,10 +19,10 @@ func (a *app) prepareCommand() *cobra.Command {
 	var f placeFlags
 	c := &cobra.Command{
 		Use:   "prepare PROFILE...",
-		Short: "Pull and build what sandboxes of these profiles run, before there are any",
-		Long: `Pulls and builds the images of profiles at the place that a sandbox would get now, so
-that a batch of sandboxes starts at once. It makes no sandbox and costs nothing here.
-A place keeps what it built for a while until a sandbox uses it.`,
+		Short: "Pull and build the images of profiles ahead of their sandboxes",
+		Long: `Pulls and builds the images of profiles at the place where a sandbox would run now, so
+that a batch of sandboxes starts at once. It creates no sandbox and costs nothing here.
+A place keeps a built image for a while, until a sandbox uses it.`,
 		Example: `  sandboxer prepare profile.build -i repo=.
   sandboxer prepare container agent-dev --host build`,
 		Args: args(cobra.MinimumNArgs(1)),

@@ -18,7 +18,7 @@ func (a *app) pricesCommand() *cobra.Command {
 		Use:   "prices [EXTENSION]",
 		Short: "List the catalog's prices with their dates and confidence",
 		Long: `Prints every price list of the catalog, including built-in ones of vendors without
-an extension in this build. It dials and writes nothing.`,
+an extension in this build. It contacts no place and writes nothing.`,
 		Example: `  sandboxer prices
   sandboxer prices e2b`,
 		Args: args(cobra.MaximumNArgs(1)),

@@ -18,7 +18,7 @@ import (
 func (a *app) profileShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "show PROFILE",
-		Short: "Show a profile with all that it inherits",
+		Short: "Show a profile with everything it inherits",
 		Args:  args(cobra.ExactArgs(1)),
 		RunE: func(_ *cobra.Command, given []string) error {
 			return a.withEngine(func(e *engine.Engine) error {
@@ -58,8 +58,8 @@ func (a *app) profileExportCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export PROFILE",
 		Short: "Print a profile as one file that extends nothing",
-		Long: `Prints a profile with all that it inherits, as a file for profiles/ of a catalog. The
-kits, the bundle and the extension that it names have to be there too.`,
+		Long: `Prints a profile with all that it inherits, as a file for profiles/ of a catalog. That
+catalog also needs the kits, the bundle and the extension that the profile names.`,
 		Example: "  sandboxer profile export profile.quickstart --output catalog/profiles/profile.quickstart.yaml",
 		Args:    args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {

@@ -23,9 +23,9 @@ func (a *app) quoteCommand() *cobra.Command {
 is --expect, else the median of the account's past sandboxes of the profile, else
 the whole ttl. It creates and writes nothing, and dials nothing without --ask.
 
---ask asks the places that estimate by themselves, and that are configured, what they
-expect for the same duration, and shows it beside our estimate. Each has ten seconds;
-one that does not answer is only reported.`,
+--ask also asks configured places that can estimate what they expect for the same
+duration, and shows it beside sandboxer's estimate. Each has ten seconds; a place that
+does not answer is only reported.`,
 		Example: `  sandboxer quote profile.quickstart --ttl 2h
   sandboxer quote profile.quickstart --expect 20m
   sandboxer quote profile.compose-e2e --input repo=https://example.com/app.git --input retries:=3`,
@@ -48,7 +48,7 @@ one that does not answer is only reported.`,
 					return err
 				}
 				if ask && len(q.Foretold) == 0 {
-					a.say("note: no place that could run it estimates by itself")
+					a.say("note: none of the places that could run it gives estimates")
 				}
 				return a.show(viewOfQuote(q), func(w io.Writer) error { return a.printQuote(w, q) })
 			})

@@ -131,7 +131,7 @@ func printFunds(w io.Writer, q engine.Quoted) error {
 		switch {
 		case f.Enough:
 		case f.Hard:
-			verdict = "not enough: refuses a create"
+			verdict = "not enough: a create is refused"
 		default:
 			verdict = "over the soft limit: a create warns"
 		}

@@ -61,7 +61,7 @@ func (a *app) runCommand() *cobra.Command {
 		Use:   "run [PROFILE] -- COMMAND [ARG...]",
 		Short: "Run one command in a sandbox of its own",
 		Long: `Creates a sandbox, runs a command inside and destroys the sandbox. Standard input,
-output and error are the command's, byte for byte; its words are passed literally. At
+output and error are the command's, byte for byte; arguments are passed literally. At
 the end, one line on standard error says what it cost.
 
 PROFILE is a profile of the catalog, with or without its prefix; the default is
@@ -71,15 +71,15 @@ profile has an input "repo": "-i repo=." copies this folder there.
 The exit code is the command's. 124: it took longer than --timeout or the ttl. 125:
 sandboxer or the place failed. --report tells these apart from a command's own.
 
-Ctrl-C, SIGTERM and SIGHUP end the command and the sandbox; a second one leaves the
-sandbox to its deadline. So does a kill.
+Ctrl-C, SIGTERM and SIGHUP end the command and the sandbox. After a second one, or if
+sandboxer is killed, the sandbox ends at its deadline.
 
 --reuse NAME keeps the sandbox for later calls with the same name, profile and inputs,
-until its time ends or ` + "`sandboxer sandbox destroy NAME`" + `.
+until its deadline or ` + "`sandboxer sandbox destroy NAME`" + `.
 
 --isolation none is the direct mode: the command runs on this machine as you, without
 walls, in this folder if the profile has no workspace. It sees your files and
-network; the profile's limits do not hold.`,
+network; the profile's limits do not apply.`,
 		Example: `  sandboxer run -- uname -a
   echo '{"x":1}' | sandboxer run fmt -- ./hook
   sandboxer run -i repo=. --timeout 10m --shell 'go vet ./... && go test ./...'
@@ -91,10 +91,10 @@ network; the profile's limits do not hold.`,
 	f.execFlags.add(c, "until the sandbox's deadline")
 	fl := c.Flags()
 	fl.StringVar(&f.place.req.TTL, "ttl", "", "`duration` after which the sandbox ends in any case (default: the profile's)")
-	fl.StringVar(&f.place.req.Isolation, "isolation", "", "`level` that the profile does not weaken, or none: no walls at all")
+	fl.StringVar(&f.place.req.Isolation, "isolation", "", "isolation `level`, the profile's or stronger, or none for no walls at all")
 	fl.StringVar(&f.place.req.MaxCost, "max-cost", "", "refuse above this `amount`, such as \"1.00 USD\"")
 	bindSecrets(fl, &f.secret)
-	fl.StringVar(&f.reuse, "reuse", "", "keep the sandbox under this `name`, and use the one that has it")
+	fl.StringVar(&f.reuse, "reuse", "", "keep the sandbox under this `name`, or use the one that has it")
 	fl.StringVar(&f.report, "report", "", "write what happened to this `file`, as JSON")
 	return c
 }
@@ -106,7 +106,7 @@ func (a *app) run1(c *cobra.Command, f *runFlags, given []string) error {
 		return err
 	}
 	if len(command) == 0 && f.req.Shell == "" {
-		return extensions.Errorf(extensions.KindInvalid, "nothing to run: there is no command after --, and no --shell").
+		return extensions.Errorf(extensions.KindInvalid, "nothing to run: give a command after --, or --shell").
 			WithRemedy("as in %s -- %s", c.CommandPath(), cmp.Or(strings.Join(given, " "), "uname -a"))
 	}
 	req, err := f.place.request(profile)
@@ -209,7 +209,7 @@ func (a *app) runAndTell(ctx context.Context, req engine.Request, cmd engine.Exe
 func (a *app) tellInterrupted(ctx context.Context) {
 	var by interruption
 	if errors.As(context.Cause(ctx), &by) {
-		a.say("note: %s; once more leaves the sandbox to its deadline", by)
+		a.say("note: %s; interrupt again to leave the sandbox to its deadline", by)
 	}
 }
 
@@ -224,7 +224,7 @@ func openReport(path string) (*report, error) {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644) //nolint:gosec // others may read it: it holds no secret
 	if err != nil {
 		return nil, extensions.Errorf(extensions.KindInvalid, "the report cannot be written: %w", err).
-			WithRemedy("name a file in a folder of yours")
+			WithRemedy("choose a file that you may write")
 	}
 	return &report{f}, nil
 }

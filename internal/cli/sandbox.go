@@ -70,7 +70,7 @@ func (a *app) sandboxListCommand() *cobra.Command {
 func (a *app) sandboxGetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "get ID|NAME",
-		Short: "Ask a sandbox's place for its state and what it used, and show its charges",
+		Short: "Ask a place for a sandbox's state and usage, and show its charges",
 		Long: `Asks the place for the sandbox's state and for what it measured, and shows what it
 has cost so far. Where the place cannot be reached, or measures nothing, use is
 estimated by time, and why is said. An ended sandbox shows what was settled.`,

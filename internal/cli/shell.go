@@ -20,8 +20,9 @@ func (a *app) sandboxShellCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "shell ID|NAME",
 		Short: "Work in a shell inside",
-		Long: `Starts a shell inside, bash where there is one, with your input and output, and with
-a terminal if you have one. It ends with you, and with the sandbox. The exit code is the shell's.`,
+		Long: `Starts a shell inside, bash if there is one and sh otherwise. It uses your input, output
+and terminal, if you have one. It ends when this command or the sandbox ends. The exit
+code is the shell's.`,
 		Args: args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
 			f.stdin, f.req.Shell = true, theirShell

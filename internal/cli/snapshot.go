@@ -93,7 +93,7 @@ func printSnapshots(w io.Writer, all []snapshotJSON, now time.Time) error {
 func (a *app) snapshotDeleteCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "delete SNAPSHOT...",
-		Short: "Delete snapshots; one that is gone already is a success",
+		Short: "Delete snapshots; a snapshot that is already gone is a success",
 		Args:  args(cobra.MinimumNArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
 			return a.withLedger(c.Context(), func(e *engine.Engine) error {

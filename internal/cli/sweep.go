@@ -24,9 +24,9 @@ func (a *app) sweepCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sweep",
 		Short: "End overdue sandboxes, settle those that ended by themselves, report orphans",
-		Long: `For cron and CI. It ends only sandboxes of the ledger; it reports others as orphans
-and leaves them alone. It deletes snapshots past their time. In a database it also creates or migrates the ledger's
-tables.`,
+		Long: `Ends overdue sandboxes of the ledger, and deletes snapshots past their retention. It
+reports sandboxes that are not in the ledger as orphans and leaves them alone. In a
+database it also creates or migrates the ledger's tables. Run it from cron or CI.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			sweep := func(e *engine.Engine) error {

@@ -30,10 +30,10 @@ func (a *app) sandboxURLCommand() *cobra.Command {
 	var reveal bool
 	c := &cobra.Command{
 		Use:   "url ID|NAME PORT",
-		Short: "Show the address at which the place answers for a port inside",
-		Long: `Prints the address at which the place itself answers over HTTP for a port inside, and
-until when. If requests must carry a secret header, only --show-header prints its
-value. Where a place has no such addresses, forward the port instead.`,
+		Short: "Show the place's address for a port inside",
+		Long: `Prints the place's own HTTP address for a port inside, and how long it is valid. If
+requests need a secret header, only --show-header prints its value. If the place has no
+such addresses, forward the port instead.`,
 		Example: `  sandboxer sandbox url web 8080
   sandboxer sandbox url web 8080 --show-header --format json`,
 		Args: args(cobra.ExactArgs(2)),
@@ -57,7 +57,7 @@ value. Where a place has no such addresses, forward the port instead.`,
 			})
 		},
 	}
-	c.Flags().BoolVar(&reveal, "show-header", false, "print the secret value of the header")
+	c.Flags().BoolVar(&reveal, "show-header", false, "print the header's secret value")
 	return c
 }
 

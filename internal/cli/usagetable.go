@@ -244,8 +244,8 @@ func (v usageView) notes() string {
 			count(unpriced, "life", "lives")))
 	}
 	if estimated > 0 {
-		out = append(out, fmt.Sprintf("%s at an unknown time. The estimate is the deadline or when it was found gone for a vendor's bill, and "+
-			"when it was last seen for a place of your own.", count(estimated, "life ended", "lives ended")))
+		out = append(out, fmt.Sprintf("%s at an unknown time. The estimated end is the deadline or when it was found gone for a vendor's bill, "+
+			"and when it was last seen for a place of your own.", count(estimated, "life ended", "lives ended")))
 	}
 	for _, m := range v.Actual {
 		if m.Why != nil {

@@ -32,16 +32,17 @@ func admit(e *engine.Engine, limits Limits) (map[string]allowed, error) {
 			return nil, err
 		}
 		refuse := func(why, remedy string) error {
-			return extensions.Errorf(extensions.KindInvalid, "%s is not for an agent: %s", ref, why).WithRemedy("%s", remedy).At("profile")
+			return extensions.Errorf(extensions.KindInvalid, "an agent cannot use %s: %s", ref, why).WithRemedy("%s", remedy).At("profile")
 		}
 		switch {
 		case !x.Walls:
 			return nil, refuse("it has no walls, so a command would run as you", "choose a profile with an isolation level")
 		case len(x.Secrets) > 0:
 			return nil, refuse("it takes the secrets "+strings.Join(x.Secrets, ", ")+" from your machine",
-				"extend it by a profile without setup.secret_refs")
+				"write a profile that extends it without setup.secret_refs")
 		case x.Open && !limits.OpenNetwork:
-			return nil, refuse("its network is open", "extend it by one with network.default: deny and egress, or allow it with --open-network")
+			return nil, refuse("its network is open",
+				"write a profile that extends it with network.default: deny and egress, or allow it with --open-network")
 		}
 		all[ref] = allowed{inputs: view.Inputs, egress: x.Egress}
 	}

@@ -23,7 +23,7 @@ type execInput struct {
 	Stdin   string            `json:"stdin,omitempty"`
 	Dir     string            `json:"dir,omitempty" jsonschema:"folder inside; default: the workspace"`
 	Env     map[string]string `json:"env,omitempty"`
-	Timeout float64           `json:"timeout_seconds,omitempty" jsonschema:"the command is killed then; default: 300"`
+	Timeout float64           `json:"timeout_seconds,omitempty" jsonschema:"kill the command after this many seconds; default: 300"`
 }
 
 type execOutput struct {
@@ -31,7 +31,7 @@ type execOutput struct {
 	Stdout    string `json:"stdout"`
 	Stderr    string `json:"stderr"`
 	Encoding  string `json:"encoding" jsonschema:"utf-8, or base64 of both streams if one is not text"`
-	Truncated bool   `json:"truncated" jsonschema:"there was more; write it to a file and read that in parts"`
+	Truncated bool   `json:"truncated" jsonschema:"output was cut off; write it to a file and read the file in parts"`
 }
 
 func (s *Server) exec(ctx context.Context, in execInput, _ func(engine.Notice)) (execOutput, error) {
@@ -100,8 +100,8 @@ type readInput struct {
 type readOutput struct {
 	Content  string `json:"content"`
 	Encoding string `json:"encoding" jsonschema:"utf-8 or base64"`
-	Size     int64  `json:"size_bytes" jsonschema:"of the whole file"`
-	Next     int64  `json:"next_offset,omitempty" jsonschema:"where to read on; absent at the end"`
+	Size     int64  `json:"size_bytes" jsonschema:"size of the whole file"`
+	Next     int64  `json:"next_offset,omitempty" jsonschema:"where to continue reading; absent at the end"`
 }
 
 // errEnough ends a download whose rest is not needed.
@@ -113,7 +113,7 @@ func (s *Server) read(ctx context.Context, in readInput, _ func(engine.Notice)) 
 		return readOutput{}, err
 	}
 	if in.Path == "" || in.Offset < 0 {
-		return readOutput{}, extensions.Errorf(extensions.KindInvalid, "reading %q from byte %d: want a path, and an offset of at least 0",
+		return readOutput{}, extensions.Errorf(extensions.KindInvalid, "cannot read %q from byte %d: want a path and an offset of at least 0",
 			extensions.Clean(in.Path, 200), in.Offset)
 	}
 	r, w := io.Pipe()
@@ -138,8 +138,8 @@ func (s *Server) part(stream *tar.Reader, in readInput) (readOutput, error) {
 		return readOutput{}, err
 	}
 	if err != nil || head.Typeflag != tar.TypeReg || path.Clean(head.Name) != path.Base(in.Path) { // a folder's, or an empty one
-		return readOutput{}, extensions.Errorf(extensions.KindInvalid, "%s is no regular file", extensions.Clean(in.Path, 200)).
-			WithRemedy("look at it with sandbox_exec")
+		return readOutput{}, extensions.Errorf(extensions.KindInvalid, "%s is not a regular file", extensions.Clean(in.Path, 200)).
+			WithRemedy("inspect it with sandbox_exec")
 	}
 	if _, err := io.CopyN(io.Discard, stream, min(in.Offset, head.Size)); err != nil {
 		return readOutput{}, err
@@ -185,12 +185,12 @@ func (s *Server) write(ctx context.Context, in writeInput, _ func(engine.Notice)
 			return writeOutput{}, extensions.Errorf(extensions.KindInvalid, "content is not base64: %w", err)
 		}
 	default:
-		return writeOutput{}, extensions.Errorf(extensions.KindInvalid, "the encoding %q is not known: want utf-8 or base64",
+		return writeOutput{}, extensions.Errorf(extensions.KindInvalid, "unknown encoding %q: want utf-8 or base64",
 			extensions.Clean(in.Encoding, 50))
 	}
 	dir, name := path.Split(in.Path)
 	if name == "" || name == "." || name == ".." {
-		return writeOutput{}, extensions.Errorf(extensions.KindInvalid, "%q names no file", extensions.Clean(in.Path, 200))
+		return writeOutput{}, extensions.Errorf(extensions.KindInvalid, "%q does not name a file", extensions.Clean(in.Path, 200))
 	}
 	mode := int64(0o644)
 	if in.Run {

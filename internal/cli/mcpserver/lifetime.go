@@ -11,7 +11,7 @@ import (
 )
 
 type createInput struct {
-	Profile  string         `json:"profile" jsonschema:"one of the profiles that the description names"`
+	Profile  string         `json:"profile" jsonschema:"one of the profiles in the tool's description"`
 	Inputs   map[string]any `json:"inputs,omitempty" jsonschema:"values of the profile's inputs"`
 	TTL      string         `json:"ttl,omitempty" jsonschema:"how long it may live, such as 10m or 1h; it cannot be changed later"`
 	Snapshot string         `json:"from_snapshot,omitempty" jsonschema:"id of a snapshot of this session to start from"`
@@ -21,7 +21,7 @@ type sandboxOutput struct {
 	ID        string `json:"id"`
 	Profile   string `json:"profile"`
 	ExpiresAt string `json:"expires_at" jsonschema:"when it ends at the latest, RFC 3339"`
-	MaxCost   string `json:"max_cost" jsonschema:"what it may cost until then"`
+	MaxCost   string `json:"max_cost" jsonschema:"the most that it can cost until then"`
 }
 
 func (m *made) view() sandboxOutput {
@@ -46,7 +46,7 @@ func (s *Server) create(ctx context.Context, in createInput, notify func(engine.
 	if planned.TTL > s.limits.TTL {
 		if req.TTL != "" {
 			return sandboxOutput{}, extensions.Errorf(extensions.KindInvalid,
-				"a ttl of %s is too long: a sandbox of this session lives for at most %s", planned.TTL, s.limits.TTL).At("ttl")
+				"the ttl %s is too long: a sandbox of this session lives for at most %s", planned.TTL, s.limits.TTL).At("ttl")
 		}
 		req.TTL = s.limits.TTL.String()
 		if planned, err = s.engine.Plan(ctx, req); err != nil {
@@ -112,8 +112,8 @@ func (s *Server) room() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.making+len(s.sandboxes) >= s.limits.Sandboxes {
-		return extensions.Errorf(extensions.KindExhausted, "%d sandboxes at once are allowed in this session", s.limits.Sandboxes).
-			WithRemedy("end one with sandbox_destroy")
+		return extensions.Errorf(extensions.KindExhausted, "this session allows %d sandboxes at once", s.limits.Sandboxes).
+			WithRemedy("destroy one with sandbox_destroy")
 	}
 	s.making++
 	return nil
@@ -150,7 +150,7 @@ type listOutput struct {
 	Sandboxes []sandboxOutput  `json:"sandboxes"`
 	Snapshots []snapshotOutput `json:"snapshots"`
 	Left      string           `json:"budget_left"`
-	Room      int              `json:"sandboxes_left" jsonschema:"how many more may be made now"`
+	Room      int              `json:"sandboxes_left" jsonschema:"how many more sandboxes you may create now"`
 }
 
 func (s *Server) list(context.Context, struct{}, func(engine.Notice)) (listOutput, error) {
@@ -170,11 +170,11 @@ func (s *Server) list(context.Context, struct{}, func(engine.Notice)) (listOutpu
 }
 
 type destroyInput struct {
-	ID string `json:"id" jsonschema:"id of a sandbox or of a snapshot of this session"`
+	ID string `json:"id" jsonschema:"id of a sandbox or snapshot of this session"`
 }
 
 type destroyOutput struct {
-	Cost []string `json:"cost" jsonschema:"what it did cost, one amount for each line that is known"`
+	Cost []string `json:"cost" jsonschema:"what it cost: one amount for each charge that is known"`
 }
 
 func (s *Server) destroy(ctx context.Context, in destroyInput, notify func(engine.Notice)) (destroyOutput, error) {

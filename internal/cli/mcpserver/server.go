@@ -107,19 +107,19 @@ func (s *Server) Run(ctx context.Context, version string, in io.ReadCloser, out 
 func (s *Server) protocol(version string) *mcp.Server {
 	p := mcp.NewServer(&mcp.Implementation{Name: "sandboxer", Title: "sandboxer", Version: version},
 		&mcp.ServerOptions{Instructions: s.instructions(), Capabilities: &mcp.ServerCapabilities{}})
-	addTool(s, p, "sandbox_create", "Make a sandbox and wait until it is ready. "+s.offer(), changes, s.create)
-	addTool(s, p, "sandbox_exec", "Run a command inside a sandbox and wait for its end.", destroys, s.exec)
+	addTool(s, p, "sandbox_create", "Create a sandbox and wait until it is ready. "+s.offer(), changes, s.create)
+	addTool(s, p, "sandbox_exec", "Run a command inside a sandbox and wait until it ends.", destroys, s.exec)
 	addTool(s, p, "sandbox_read", "Read a file inside a sandbox.", reads, s.read)
-	addTool(s, p, "sandbox_write", "Write a file inside a sandbox; its folders are made, and an older file is replaced.", destroys, s.write)
-	addTool(s, p, "sandbox_list", "List your sandboxes and snapshots, and what you may still use.", reads, s.list)
-	addTool(s, p, "sandbox_snapshot", "Keep the state of a sandbox, to make others from it in this session.", changes, s.snapshot)
-	addTool(s, p, "sandbox_destroy", "End a sandbox, or delete a snapshot.", destroys, s.destroy)
+	addTool(s, p, "sandbox_write", "Write a file inside a sandbox. Creates missing folders and replaces an existing file.", destroys, s.write)
+	addTool(s, p, "sandbox_list", "List your sandboxes and snapshots, and what remains of your limits.", reads, s.list)
+	addTool(s, p, "sandbox_snapshot", "Take a snapshot of a sandbox, to create others from it in this session.", changes, s.snapshot)
+	addTool(s, p, "sandbox_destroy", "Destroy a sandbox, or delete a snapshot.", destroys, s.destroy)
 	return p
 }
 
 func (s *Server) instructions() string {
-	return "Sandboxes are machines of your own to run code in. Yours end with this session, and each at its deadline at the latest. " +
-		"Nothing inside reaches the network unless the profile says so."
+	return "Sandboxes are your own machines to run code in. They end with this session, and each at its deadline at the latest. " +
+		"Code inside cannot reach the network unless the profile allows it."
 }
 
 // offer describes the profiles.
@@ -143,7 +143,7 @@ func (s *Server) offer() string {
 		}
 	}
 	if len(s.roots) > 0 {
-		b.WriteString("\nThe input repo is a folder in: " + strings.Join(s.roots, ", "))
+		b.WriteString("\nThe input repo must be a folder in: " + strings.Join(s.roots, ", "))
 	}
 	fmt.Fprintf(&b, "\nAt most %d at once, each for at most %s, together for at most %s.", s.limits.Sandboxes, s.limits.TTL, s.limits.Budget)
 	return b.String()
@@ -235,14 +235,14 @@ func (s *Server) end(ctx context.Context) error {
 	for _, m := range slices.Collect(maps.Values(s.sandboxes)) {
 		all.Go(func() {
 			if _, err := s.finish(ctx, m, s.notify); err != nil {
-				remember(fmt.Errorf("%s is left until %s: %w", m.ID, m.ExpiresAt.UTC().Format(time.RFC3339), err))
+				remember(fmt.Errorf("%s could not be destroyed and ends %s: %w", m.ID, m.ExpiresAt.UTC().Format(time.RFC3339), err))
 			}
 		})
 	}
 	all.Wait()
 	for id, v := range s.snapshots {
 		if _, err := s.engine.DeleteSnapshot(ctx, v, false); err != nil {
-			remember(fmt.Errorf("the snapshot %s is left until %s: %w", id, v.ExpiresAt.UTC().Format(time.RFC3339), err))
+			remember(fmt.Errorf("the snapshot %s could not be deleted and is kept until %s: %w", id, v.ExpiresAt.UTC().Format(time.RFC3339), err))
 		}
 	}
 	return errors.Join(failed...)

@@ -372,12 +372,12 @@ func TestTheAnswersOfAnAgentAreBounded(t *testing.T) {
 	if whole.String() != strings.Repeat("ä€", 3000) {
 		t.Errorf("%d bytes came back", whole.Len())
 	}
-	a.refuses("sandbox_read", map[string]any{"id": s.ID, "path": "folder"}, "no regular file")
+	a.refuses("sandbox_read", map[string]any{"id": s.ID, "path": "folder"}, "not a regular file")
 	a.refuses("sandbox_read", map[string]any{"id": s.ID, "path": "none"}, "not_found")
 	a.refuses("sandbox_exec", map[string]any{"id": s.ID, "shell": "sleep 60", "timeout_seconds": 0.2}, "timeout")
 	a.refuses("sandbox_exec", map[string]any{"id": s.ID}, "invalid")
 	a.refuses("sandbox_exec", map[string]any{"id": s.ID, "shell": "id", "timeout_seconds": 1e300}, "invalid")
-	a.refuses("sandbox_write", map[string]any{"id": s.ID, "path": "x/", "content": ""}, "names no file")
+	a.refuses("sandbox_write", map[string]any{"id": s.ID, "path": "x/", "content": ""}, "does not name a file")
 }
 
 func TestAnAgentSpendsNoMoreThanItsBudget(t *testing.T) {

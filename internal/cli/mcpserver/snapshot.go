@@ -10,8 +10,8 @@ import (
 
 type snapshotInput struct {
 	ID   string `json:"id" jsonschema:"id of the sandbox"`
-	Live bool   `json:"live,omitempty" jsonschema:"do not pause it meanwhile; files may then be of different moments"`
-	End  bool   `json:"allow_end,omitempty" jsonschema:"permit that it ends the sandbox, where its place takes no other snapshot"`
+	Live bool   `json:"live,omitempty" jsonschema:"do not pause it meanwhile; files may then be from different moments"`
+	End  bool   `json:"allow_end,omitempty" jsonschema:"allow the snapshot to end the sandbox, where the place has no other snapshots"`
 }
 
 type snapshotOutput struct {
@@ -38,7 +38,7 @@ func (s *Server) snapshot(ctx context.Context, in snapshotInput, notify func(eng
 	}
 	s.mu.Unlock()
 	if full {
-		return snapshotOutput{}, extensions.Errorf(extensions.KindExhausted, "%d snapshots are allowed in this session", s.limits.Sandboxes).
+		return snapshotOutput{}, extensions.Errorf(extensions.KindExhausted, "this session allows %d snapshots", s.limits.Sandboxes).
 			WithRemedy("delete one with sandbox_destroy")
 	}
 	v, err := s.engine.Snapshot(ctx, m.Receipt, engine.SnapshotRequest{Live: in.Live, AllowEnd: in.End,

@@ -34,7 +34,7 @@ func (b *backend) refuseContent(spec extensions.Spec) error {
 		return unsupported("image", "a program gets no images and no stacks").
 			WithRemedy("name what it runs in options.input, as the program's author says, or choose another place")
 	case spec.Workspace.Access == extensions.AccessRO:
-		return unsupported("workspace.access", "nothing holds a workspace read-only here")
+		return unsupported("workspace.access", "workspaces cannot be read-only here")
 	case b.desc.Has(extensions.PowerExec):
 	case spec.Workspace.Repo != "" || spec.Workspace.Source != nil:
 		return unsupported("workspace", "files come inside by exec, which the program does not declare")

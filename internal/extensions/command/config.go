@@ -25,12 +25,12 @@ const (
 
 var configFields = []extensions.Field{
 	{Name: fieldCommand, Type: extensions.FieldString, Required: true,
-		Doc: "Absolute path of the program. Nobody but root and you may be able to write it or a folder above it."},
+		Doc: "Absolute path of the program. Only root and you may be able to write it or a folder above it."},
 	{Name: fieldManifest, Type: extensions.FieldJSON, Required: true,
-		Doc: "What the program can do; see the guide *Write an extension*. `sandboxer extension test` holds it to that."},
+		Doc: "What the program can do; see the guide *Write an extension*. `sandboxer extension test` checks that."},
 	{Name: fieldSettings, Type: extensions.FieldJSON, Doc: "What the program gets as `settings` with each request."},
-	{Name: fieldTimeout, Type: extensions.FieldDuration, Doc: "How long one run of the program may take; default `2m`, at most `1h`. " +
-		"It is then killed. A command inside has its own limit."},
+	{Name: fieldTimeout, Type: extensions.FieldDuration, Doc: "Time limit of one run of the program; default `2m`, at most `1h`. " +
+		"The program is then killed. A command inside has its own limit."},
 }
 
 var optionFields = []extensions.Field{
@@ -66,7 +66,7 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 		s.timeout = d
 	}
 	if cfg.Host != nil {
-		return s, extensions.Errorf(extensions.KindInvalid, "a program stands by itself: the binding %s has no hosts", cfg.Binding)
+		return s, extensions.Errorf(extensions.KindInvalid, "the binding %s runs a program, so it has no hosts", cfg.Binding)
 	}
 	return s, checkPath(s.command)
 }
@@ -74,7 +74,7 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 func checkPath(path string) error {
 	if !filepath.IsAbs(path) || filepath.Clean(path) != path || !extensions.OneLine(path) {
 		return extensions.Errorf(extensions.KindInvalid, "config.command: %q is not a clean absolute path", extensions.Clean(path, 200)).
-			WithRemedy("give the program's path from the root, without links upwards")
+			WithRemedy("give the program's path from the root, without `..`")
 	}
 	return nil
 }

@@ -6,17 +6,17 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-const doc = `A program of yours, in any language, that a binding of your catalog names. What is listed here is the most that one can
-declare; the binding's manifest says what this one does, and ` + "`sandboxer extension test`" + ` holds it to that.
+const doc = `Runs sandboxes through your own program, in any language, that a binding of your catalog names. The capabilities here are
+the most that a program can declare. The binding's manifest says what it does, and ` + "`sandboxer extension test`" + ` checks that.
 
-- **Where it runs**: the program runs on the machine that runs sandboxer; where its sandboxes are is its own affair.
-- **Needs**: a Unix, the path of the program in the provider's ` + "`allowed_commands`" + ` (or in ` + "`$SANDBOXER_ALLOWED_COMMANDS`" + `), and a file
-  that nobody but root and you can write. Commands inside need /bin/sh there.
+- **Where it runs**: the program runs on the machine that runs sandboxer. It decides where its sandboxes run.
+- **Needs**: a Unix, the program's path in the provider's ` + "`allowed_commands`" + ` (or ` + "`$SANDBOXER_ALLOWED_COMMANDS`" + `), and a
+  file that only root and you can write. Commands need /bin/sh inside.
 - **Expiry**: as declared: the program's place ends a sandbox itself, or ` + "`sweep`" + ` does.
 - **Leaves behind**: what the program leaves.
 
-No plan runs it. It runs in an empty environment, in a process group of its own, for a limited time and with limited output. If it is
-killed or says what cannot be understood while it may have changed something, the outcome counts as unknown, and is looked up.`
+No plan runs the program. It runs in an empty environment, in its own process group, for a limited time and with limited output. If it is
+killed or its answer cannot be understood after it may have changed something, the outcome counts as unknown, and is looked up.`
 
 var powers = []extensions.Power{extensions.PowerExec, extensions.PowerFiles, extensions.PowerExtend, extensions.PowerUsage}
 
@@ -30,7 +30,7 @@ func (extension) Describe() extensions.Descriptor {
 		Config:  configFields,
 		Options: optionFields,
 		Credentials: []extensions.CredentialField{{Name: fieldToken,
-			Doc: "What the program authenticates with elsewhere. It gets it on stdin."}},
+			Doc: "Credential that the program uses elsewhere. It gets it on stdin."}},
 		Powers: slices.Clone(powers),
 		Find:   extensions.Find{Strength: extensions.FindStrong},
 		List:   extensions.List{Freshness: extensions.ListStrong},

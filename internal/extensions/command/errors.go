@@ -28,7 +28,7 @@ func mutates(verb string) bool {
 
 // lost is the error of a run whose outcome nobody knows. For what has no effect that is a program that is broken.
 func lost(verb string, err error, said string) error {
-	kind, remedy := extensions.KindInternal, "hold the program to the contract: `sandboxer extension test`"
+	kind, remedy := extensions.KindInternal, "check the program with `sandboxer extension test`"
 	if mutates(verb) {
 		kind = extensions.KindIndeterminate
 	}
@@ -57,7 +57,7 @@ var always = []extensions.Kind{extensions.KindUnauthorized, extensions.KindUnava
 // err is the failure in the contract's words.
 func (r *refusal) err(verb string) error {
 	if !slices.Contains(always, r.Kind) && !slices.Contains(kinds[verb], r.Kind) {
-		return unknown("%q is no kind of failure of %s", extensions.Clean(string(r.Kind), 40), verb)
+		return unknown("%q is not an error kind of %s", extensions.Clean(string(r.Kind), 40), verb)
 	}
 	if r.Message == "" {
 		return unknown("a failure of the kind %s without a message", r.Kind)

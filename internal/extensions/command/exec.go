@@ -139,7 +139,7 @@ func result(payload []byte) (exit int, err error) {
 	}
 	switch {
 	case (e.Exit == nil) == (e.Error == nil):
-		return 0, unknown("its result has to have exit or error")
+		return 0, unknown("its result needs exit or error")
 	case e.Error != nil:
 		return 0, e.Error.err(verbExec)
 	case *e.Exit < 0 || *e.Exit > 255:

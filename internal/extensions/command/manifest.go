@@ -41,7 +41,7 @@ type manifest struct {
 func parseManifest(value any) (m manifest, err error) {
 	text, err := json.Marshal(value)
 	if err != nil {
-		return m, invalidManifest("it is no JSON: %w", err)
+		return m, invalidManifest("it is not JSON: %w", err)
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.DisallowUnknownFields()
@@ -53,7 +53,7 @@ func parseManifest(value any) (m manifest, err error) {
 	has := func(p extensions.Power) bool { return slices.Contains(m.Powers, p) }
 	for _, p := range m.Powers {
 		if !slices.Contains(powers, p) {
-			return m, invalidManifest("the power %q is none of %v", p, powers)
+			return m, invalidManifest("the power %q is not one of %v", p, powers)
 		}
 	}
 	if has(extensions.PowerExtend) && m.ExtendTTL == "" {

@@ -80,7 +80,7 @@ func (b *backend) call(ctx context.Context, req request) (answer, error) {
 // why says who ended a run: the caller, or the binding's limit.
 func (b *backend) why(ctx context.Context) error {
 	if ctx.Err() != nil {
-		return errors.New("the call was given up")
+		return errors.New("the call was abandoned")
 	}
 	return fmt.Errorf("it took longer than %s", b.timeout)
 }
@@ -116,7 +116,7 @@ func read(verb string, text []byte) (a answer, err error) {
 	}
 	for name, there := range given {
 		if there != (name == want) {
-			return a, unknown("%s has to answer %s or error, and nothing else", verb, want)
+			return a, unknown("%s must answer %s or error, and nothing else", verb, want)
 		}
 	}
 	if a.Error != nil {

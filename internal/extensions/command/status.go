@@ -29,7 +29,7 @@ func (b *backend) status(ctx context.Context, handles []extensions.Handle) ([]ex
 		case extensions.IsKind(err, extensions.KindNotFound):
 			out[i].Phase = extensions.PhaseAbsent
 		case err != nil:
-			out[i].Reason, out[i].Err = "the program did not tell", failed("status", h.ID, err)
+			out[i].Reason, out[i].Err = "the program did not answer", failed("status", h.ID, err)
 		default:
 			asked, of = append(asked, pointer{ID: h.ID, Ref: h.Ref}), append(of, i)
 		}

@@ -42,7 +42,7 @@ func resolve(path string) (string, error) {
 		case mode&os.ModeSymlink != 0:
 			to, err := os.Readlink(at)
 			if links++; err != nil || links > maxLinks {
-				return refuse(at, "is a link that leads nowhere")
+				return refuse(at, "is a broken link")
 			}
 			if filepath.IsAbs(to) {
 				done = "/"

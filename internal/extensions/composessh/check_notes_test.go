@@ -20,7 +20,7 @@ func TestWhatIsLeftOutOfAStackIsNotedAtPlan(t *testing.T) {
 		want []string
 	}{
 		"both": {func() extensions.Spec { return spec(both) },
-			[]string{"restart policies are dropped, of db, web", "ports are not published, of web (80)"}},
+			[]string{"restart policies of db, web are dropped", "ports of web (80) are not published"}},
 		"neither":  {func() extensions.Spec { return spec("services: {web: {image: x, restart: 'no'}}\n") }, nil},
 		"no files": {func() extensions.Spec { s := spec(both); s.Workspace.Source = nil; return s }, nil},
 		"allowed": {func() extensions.Spec {

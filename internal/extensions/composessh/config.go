@@ -31,14 +31,14 @@ var configFields = []extensions.Field{
 	{Name: "root", Type: extensions.FieldString,
 		Doc: "Folder on the host, absolute or starting with `~/`; default `~/.sandboxer` of the login."},
 	{Name: "default_image", Type: extensions.FieldString,
-		Doc: "Image for profiles without `image`, `compose` or `containers`, which run with their workspace alone; without it the binding " +
+		Doc: "Image for profiles without `image`, `compose` or `containers`, which run with only their workspace; without it the binding " +
 			"refuses them."},
 	{Name: "subnets", Type: extensions.FieldStrings, Doc: "IPv4 ranges for the sandboxes' networks; default `10.213.0.0/16`."},
 	{Name: "subnet_size", Type: extensions.FieldInt, Doc: "Prefix length of one network, 20 to 29; default 26 (61 containers)."},
 	{Name: "connect_timeout", Type: extensions.FieldDuration, Doc: "Time limit of a connection; default `15s`."},
 	{Name: "create_timeout", Type: extensions.FieldDuration, Doc: "Time limit to pull and build a stack until it is healthy; default `10m`."},
 	{Name: "stop_grace", Type: extensions.FieldDuration,
-		Doc: "Time that a teardown gives containers to stop by themselves; default `0s`, which kills them at once."},
+		Doc: "How long a teardown waits for containers to stop by themselves; default `0s`, which kills them at once."},
 }
 
 var optionFields = []extensions.Field{

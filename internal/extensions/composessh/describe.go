@@ -7,7 +7,7 @@ import (
 )
 
 const doc = `Runs each sandbox as a Docker Compose stack on your own host, over SSH. Nothing is installed there.
-This machine is such a host only if its own sshd is given as ` + "`ssh`" + `; a host with ` + "`local = true`" + ` is refused.
+To use this machine as the host, give its own sshd as ` + "`ssh`" + `; a host with ` + "`local = true`" + ` is refused.
 
 **Needs** a Linux host with sshd, Docker Engine 20.10 or newer, Compose 2.0 or newer, and a login that may use
 Docker (root, the docker group, or rootless Docker). The host also needs coreutils or busybox, tar and
@@ -18,8 +18,8 @@ before it is sent. It refuses privileged containers, host namespaces, the Docker
 folders and similar; each refusal names its rule and the option that lifts it, if any. The policy separates a
 profile from the host; it does not separate hostile users of one host.
 
-**Network** access is denied by default: services reach only each other, by name, which is proved once per
-engine. An allowlist of networks needs ` + "`allow_firewall`" + ` on the host, one of names a pinned ` + "`proxy_image`" + `.
+**Network** access is denied by default: services reach only each other, by name. sandboxer proves this once per
+engine. An allowlist of networks needs ` + "`allow_firewall`" + ` on the host; one of names needs a pinned ` + "`proxy_image`" + `.
 
 **Ready** means that all services run and are healthy, one-shot services exited with 0, and the readiness
 probe succeeded.
@@ -33,16 +33,16 @@ the container.
 **Pause** freezes all containers of the stack with Docker; their memory stays in use. The host's loop ends a paused
 sandbox at its deadline.
 
-**Snapshots** are kept on the host, in a folder beside the sandboxes, until they are deleted: the workspace with the
-named volumes, or with the containers' own file systems. The containers are paused while they are copied. Secrets are
-in none. They restore on this host or on another one. A fork copies a sandbox in the same way.
+**Snapshots** are kept on the host, in a folder beside the sandboxes, until they are deleted. They hold the workspace
+and the named volumes, or also the containers' own file systems, but no secrets. The containers are paused during the
+copy. A snapshot restores on this host or on another one. A fork copies a sandbox in the same way.
 
 **Expiry** is enforced by a small shell loop on the host, under systemd where possible, even when sandboxer
 and Terraform are gone. After a reboot the next run on the host restarts it.
 
 **Leaves behind** nothing after destroy except snapshots; the last sandbox also removes its folder on the host. Pulled images
-stay on the host. Builds use the classic builder, without network under default deny; an image that was built goes
-with the last sandbox that uses it, or after 15 minutes if none came for it. An expired sandbox leaves a record of
+stay on the host. Builds use the classic builder, without network under default deny. A built image is removed with
+the last sandbox that uses it, or after 15 minutes if none does. An expired sandbox leaves a record of
 a few hundred bytes until it is destroyed.
 `
 

@@ -97,10 +97,10 @@ var dockerWords = []struct {
 		extensions.KindUnavailable,
 		"start Docker on the host: `sudo systemctl start docker`"},
 	{[]string{noAnswer}, extensions.KindUnavailable,
-		"see what delays Docker on the host: `systemctl status docker`, its log (journalctl -u docker), a full disk, too little memory"},
+		"find what delays Docker on the host: `systemctl status docker`, its log (journalctl -u docker), a full disk, too little memory"},
 	{[]string{"has active endpoints"}, extensions.KindUnavailable,
-		"disconnect what others connected to the network (docker network inspect); if nothing is, Docker counts a container that is " +
-			"gone: restart Docker on the host, and destroy it again"},
+		"disconnect what others connected to the network (docker network inspect); if there is nothing, Docker counts a container that is " +
+			"gone: restart Docker on the host, then destroy the sandbox again"},
 	{[]string{"no space left on device", "disk quota exceeded"}, extensions.KindExhausted,
 		"free some disk space on the host: `docker system df` shows what Docker holds"},
 	{[]string{"pool overlaps with other one", "could not find an available, non-overlapping ipv4 address pool",

@@ -41,7 +41,7 @@ func factsOf(h extensions.Host, found extensions.HostFacts) extensions.Facts {
 	}
 	if !found.GPU {
 		n.GPU = &found.GPU
-		note("gpu: the host %q has none that its Docker can use; install the NVIDIA container toolkit", h.Name)
+		note("gpu: the host %q has no GPU that its Docker can use; install the NVIDIA container toolkit", h.Name)
 	}
 	sizes(&f, h, found)
 	return f
@@ -130,7 +130,7 @@ func (r rawFacts) facts(h extensions.Host) extensions.HostFacts {
 			"so the host cannot end sandboxes on time; "+
 			"run there: sudo loginctl enable-linger %s", extensions.Clean(r["login"], 64)))
 	} else if r["timer"] == "session" && r["linger"] == "no" {
-		notes = append(notes, fmt.Sprintf("lingering is off for the login, so a plain process and not a service ends sandboxes on time; "+
+		notes = append(notes, fmt.Sprintf("lingering is off for the login, so a plain process instead of a service ends sandboxes on time; "+
 			"run there: sudo loginctl enable-linger %s", extensions.Clean(r["login"], 64)))
 	}
 	if r["memory"] == "" {

@@ -153,7 +153,7 @@ func (s expectation) unwell(list []container) string {
 	var all []string
 	for _, c := range own {
 		if s.paused && c.up() && !c.paused() {
-			all = append(all, "it is paused, and the service "+extensions.Clean(c.service, 80)+" runs all the same: pause or resume it again")
+			all = append(all, "it is paused, and the service "+extensions.Clean(c.service, 80)+" is still running: pause or resume it again")
 		}
 		if c.unhealthy() {
 			all = append(all, "the service "+extensions.Clean(c.service, 80)+" is unhealthy"+c.health)

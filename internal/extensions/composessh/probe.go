@@ -92,9 +92,9 @@ func elsewhere(rows [][]string, account string) string {
 	if len(list) > most {
 		list = append(list[:most], fmt.Sprintf("and %d more", len(found)-most))
 	}
-	return fmt.Sprintf("sandboxes of this account below another root: %s; they belong to another login or to a former config.root, expire "+
-		"on their own, "+
-		"and a binding with that root can end them sooner", strings.Join(list, ", "))
+	return fmt.Sprintf("this account has sandboxes below another root: %s; they belong to another login or a former config.root. They expire "+
+		"on their own; "+
+		"a binding with that root can end them sooner", strings.Join(list, ", "))
 }
 
 // forwarding returns "refused" if the host's sshd forbids connections through it.

@@ -54,7 +54,7 @@ func (k keptSnapshot) describe(root string) (extensions.Snapshot, error) {
 	if _, ok := extensions.HexOfDigest(k.Digest); !ok || err != nil || terr != nil || !extensions.ValidSnapshotID(k.ID) ||
 		snapshotSpec(k.Kind).CheckKind(snapshots) != nil {
 		return extensions.Snapshot{}, extensions.Errorf(extensions.KindInternal, "the host's record of the snapshot %s cannot be read",
-			extensions.Clean(k.ID, 60)).WithRemedy("look at its manifest below the folder snapshots on the host")
+			extensions.Clean(k.ID, 60)).WithRemedy("check its manifest below the folder snapshots on the host")
 	}
 	data, _ := json.Marshal(snapshotData{Root: root, Digest: k.Digest}) // strings cannot fail
 	return extensions.Snapshot{

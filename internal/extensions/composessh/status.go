@@ -151,7 +151,7 @@ func (b *Backend) observe(h extensions.Handle, r record, known bool, list []cont
 			return o
 		}
 		o.Generation, _ = strconv.ParseInt(list[0].generation, 10, 64)
-		o.Phase, o.Reason = extensions.PhaseFailed, "its folder on the host and its workspace are gone, but its containers still exist"
+		o.Phase, o.Reason = extensions.PhaseFailed, "its folder on the host and its workspace are gone, but its containers exist"
 		return o
 	}
 	o.Generation, _ = strconv.ParseInt(r.values["generation"], 10, 64)

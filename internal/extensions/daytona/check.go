@@ -35,14 +35,14 @@ func (b *backend) refuse(spec extensions.Spec) error {
 		return unsupported("image", "%s runs one image: no stacks of containers", vendor).
 			WithRemedy("use image, or name a snapshot in options.snapshot, or choose another place")
 	case spec.Image != nil && b.vm:
-		return unsupported("image", "%s makes virtual machines of its snapshots only", vendor).
-			WithRemedy("make a snapshot of class %s there and name it in options.snapshot, or use a binding of class %s", classVM, classContainer)
+		return unsupported("image", "%s creates virtual machines only from its snapshots", vendor).
+			WithRemedy("create a snapshot of class %s there and name it in options.snapshot, or use a binding of class %s", classVM, classContainer)
 	case spec.Image != nil && extensions.Text(spec.Options, fieldSnapshot) != "":
-		return extensions.Errorf(extensions.KindInvalid, "options.snapshot names another image than image does").At("options.snapshot").
+		return extensions.Errorf(extensions.KindInvalid, "image and options.snapshot each name an image").At("options.snapshot").
 			WithRemedy("remove one of them")
 	case spec.Image == nil && !copied && (!r.BestEffort && len(r.Limits()) > 0 || r.GPU != nil && r.GPU.Count > 0):
-		return unsupported("resources", "the snapshot sets the size, so no other can be asked for").
-			WithRemedy("name an image, or drop resources, or set resources.best_effort and name a snapshot of that size")
+		return unsupported("resources", "the snapshot sets the size, so the profile cannot").
+			WithRemedy("name an image, or drop resources, or set resources.best_effort and name a snapshot of the size you want")
 	case dir != "" && (!path.IsAbs(dir) || dir == "/"):
 		return extensions.Errorf(extensions.KindInvalid, "options.workdir: %q is not an absolute folder below /", extensions.Clean(dir, 80)).
 			At("options.workdir")

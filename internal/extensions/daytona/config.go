@@ -38,19 +38,19 @@ const (
 
 var configFields = []extensions.Field{
 	{Name: fieldEdition, Type: extensions.FieldString, Enum: []string{editionCloud, editionSelfHosted},
-		Doc: "`cloud` (the default) is the vendor's own; `self-hosted` an installation of yours, of version 0.190."},
+		Doc: "`cloud` (the default) is the vendor's cloud; `self-hosted` is your own installation, version 0.190."},
 	{Name: fieldClass, Type: extensions.FieldString, Enum: []string{classContainer, classVM},
-		Doc: "`container` (the default), or `linux-vm`: virtual machines of the cloud, whose snapshots must be of that class, too."},
+		Doc: "`container` (the default), or `linux-vm`: virtual machines of the cloud, whose snapshots must have that class too."},
 	{Name: fieldArchive, Type: extensions.FieldInt,
 		Doc: "Minutes until a paused container's files move into the vendor's archive, outside the quota of disks; default: 7 days."},
 	{Name: fieldAPI, Type: extensions.FieldString,
-		Doc: "Address of the API; default: `DAYTONA_API_URL`, else `" + cloudAPI + "`. An installation of yours has none by default."},
+		Doc: "Address of the API; default: `DAYTONA_API_URL`, else `" + cloudAPI + "`. Your own installation has no default."},
 	{Name: fieldRegion, Type: extensions.FieldString,
-		Doc: "Where sandboxes are created whose profile demands no region; default: `DAYTONA_TARGET`, else the organization's own."},
+		Doc: "Region for profiles that require none; default: `DAYTONA_TARGET`, else the organization's own."},
 	{Name: fieldSnapshot, Type: extensions.FieldString,
-		Doc: "Snapshot of sandboxes whose profile names neither one nor an image; default: the vendor's."},
+		Doc: "Snapshot for profiles that name neither a snapshot nor an image; default: the vendor's."},
 	{Name: fieldPerMinute, Type: extensions.FieldInt,
-		Doc: "Sandboxes that one process creates in a minute at most; default: 300, what the vendor's smallest tier allows."},
+		Doc: "Most sandboxes that one process creates per minute; default: 300, what the vendor's smallest tier allows."},
 }
 
 var optionFields = []extensions.Field{
@@ -78,7 +78,7 @@ func parseConfig(cfg extensions.Config) (s settings, err error) {
 		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: version 0.190 of %s has containers only", fieldClass, vendor).
 			WithRemedy("remove it, or use the cloud")
 	case archive < 0 || archive > 1<<30:
-		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %d is no number of minutes", fieldArchive, archive)
+		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %d is not a number of minutes", fieldArchive, archive)
 	case perMinute < 1 || perMinute > 60_000:
 		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %d is not between 1 and 60000", fieldPerMinute, perMinute)
 	}
@@ -88,7 +88,7 @@ func parseConfig(cfg extensions.Config) (s settings, err error) {
 	}
 	if s.apiURL == "" {
 		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: your installation of %s has no address", fieldAPI, vendor).
-			WithRemedy("set it to http://localhost:3000/api or to where the installation answers, or set DAYTONA_API_URL")
+			WithRemedy("set it to the installation's address, such as http://localhost:3000/api, or set DAYTONA_API_URL")
 	}
 	s.apiURL = strings.TrimSuffix(s.apiURL, "/")
 	return s, nil

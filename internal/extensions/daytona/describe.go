@@ -7,22 +7,22 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-const doc = `Containers and virtual machines of Daytona (daytona.io), rented by the second, or containers of an installation of yours
-(` + "`edition: self-hosted`" + `, version 0.190).
+const doc = `Runs sandboxes as containers or virtual machines of Daytona (daytona.io), billed by the second, or as containers of your own
+installation (` + "`edition: self-hosted`" + `, version 0.190).
 
-- **Where it runs**: at the vendor, in the organization of the credential, or on your installation. A snapshot sets image and size;
-  an image of a profile is built by the vendor, and only then a size can be asked for.
-- **Needs**: an API key, or a JWT with its organization. Routing considers it only where it is configured. Commands need a shell, cat,
-  head, mkdir, mv, rm, sleep, tail and wc inside, files need tar.
-- **Expiry**: the cloud's own, by the minute, of a paused one too. An installation of yours has no deadlines: ` + "`sweep`" + ` then, and
-  the vendor's daemon ends what nobody used for its whole ttl.
-- **Leaves behind**: snapshots that were kept, which hold the secrets of their sandbox; the files of builds, in the vendor's store.
+- **Where it runs**: at the vendor, in the organization of the credential, or on your installation. A snapshot sets image and size. The
+  vendor builds a profile's image; only then can a profile set the size.
+- **Needs**: an API key, or a JWT with its organization. Routing considers Daytona only where it is configured. Commands need a shell,
+  cat, head, mkdir, mv, rm, sleep, tail and wc inside; file transfers need tar.
+- **Expiry**: native in the cloud, to the minute, also while paused. Your own installation has no deadlines: ` + "`sweep`" + ` ends
+  sandboxes, and the vendor's daemon ends one that was not used for its whole ttl.
+- **Leaves behind**: kept snapshots, which contain the secrets of their sandbox, and the files of builds, in the vendor's store.
 
-A pause stops a container: what runs ends, its files stay; its snapshots hold them and are taken then; it has no forks. A virtual machine
-(` + "`class: linux-vm`" + `, in the cloud) stands still and goes on; its snapshots and forks hold its memory and are taken while it runs.
-Input is sent as a whole before its command starts (at most 64 MiB); there are no terminals. It allows networks and names, for every port;
-organizations of the vendor's lower tiers have a policy that comes first. Nobody reaches a port inside without the header of its URL.
-The screen of a ` + "`desktop`" + ` that a profile requires is the page at the URL of port 6080, if the image has the programs.`
+A pause stops a container: its processes end, its files stay. Its snapshots hold the files and are taken then; it has no forks. A pause
+freezes a virtual machine (` + "`class: linux-vm`" + `, cloud only); its snapshots and forks hold its memory and are taken while it runs.
+Input is sent completely before the command starts (at most 64 MiB); there are no terminals. Allowlists can hold networks and names, for
+every port; a policy of the vendor's lower tiers takes precedence. A port inside can be reached only with the header of its URL.
+The screen of a required ` + "`desktop`" + ` is the page at the URL of port 6080, if the image has the programs.`
 
 const settle = 30 * time.Second // how long lists may lack what exists: the vendor promises nothing, but for look-ups by name
 

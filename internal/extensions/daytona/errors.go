@@ -27,9 +27,9 @@ func judge(a rest.Answer) (extensions.Kind, string) {
 func judgeInside(a rest.Answer) (extensions.Kind, string) {
 	switch {
 	case a.Status == http.StatusBadGateway:
-		return extensions.KindIndeterminate, "look at the sandbox again"
+		return extensions.KindIndeterminate, "check the sandbox's state"
 	case a.Status == http.StatusBadRequest && strings.HasSuffix(a.Message(), "Is the Sandbox started?"):
-		return extensions.KindUnavailable, "look at the sandbox again"
+		return extensions.KindUnavailable, "check the sandbox's state"
 	}
 	return "", ""
 }

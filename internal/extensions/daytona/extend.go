@@ -42,7 +42,7 @@ func (b *backend) ends(ctx context.Context, s *sandbox, deadline time.Time) (err
 	}
 	if early := deadline.Sub(stamp(s.AutoDestroyAt)); early > time.Second {
 		return extensions.Errorf(extensions.KindUnsupported, "%s ends it %s before the deadline", vendor, early.Round(time.Second)).At("ttl").
-			WithRemedy("shorten ttl: the organization limits how long a sandbox lives; `max_ttl` in the binding's capabilities tells plans of it")
+			WithRemedy("shorten ttl: the organization limits how long a sandbox lives; `max_ttl` in the binding's capabilities tells plans")
 	}
 	return nil
 }

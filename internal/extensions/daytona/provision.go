@@ -41,7 +41,7 @@ func (b *backend) otherwise(ctx context.Context, spec extensions.Spec, s *sandbo
 	}
 	if is := s.SandboxClass; is != nil && (*is == classVM) != b.vm {
 		return extensions.Errorf(extensions.KindUnsupported, "%s made it of the class %q", vendor, extensions.Clean(string(*is), 40)).
-			At("options.snapshot").WithRemedy("name a snapshot of the class that the binding's config says, or change its `class`")
+			At("options.snapshot").WithRemedy("name a snapshot of the class in the binding's config, or change that `class`")
 	}
 	return b.ends(ctx, s, spec.Deadline)
 }
@@ -54,7 +54,7 @@ func (b *backend) prepare(ctx context.Context, spec extensions.Spec) (func(conte
 	fork := spec.FromSandbox != ""
 	if !fork {
 		if in, err = b.request(ctx, spec); extensions.MayBeDone(err) {
-			err = extensions.Errorf(extensions.KindUnavailable, "what it starts from was not ready in time: %w", err).WithRemedy("try again")
+			err = extensions.Errorf(extensions.KindUnavailable, "its source was not ready in time: %w", err).WithRemedy("try again")
 		}
 	}
 	return func(ctx context.Context) (string, error) {
@@ -84,7 +84,7 @@ func (b *backend) create(ctx context.Context, spec extensions.Spec, in newSandbo
 		err = extensions.Errorf(extensions.KindUnsupported, "%s has no such snapshot or region: %w", vendor, err).
 			WithRemedy("name one of the organization's snapshots in options.snapshot or in the binding's config, and one of its regions")
 	case fork && extensions.IsKind(err, extensions.KindUnreachable):
-		err = extensions.Errorf(extensions.KindIndeterminate, "its source's state is kept, and no more: %w", err)
+		err = extensions.Errorf(extensions.KindIndeterminate, "only its source's state was kept: %w", err)
 	}
 	return s.Id, err
 }

@@ -32,7 +32,7 @@ func (b *backend) await(ctx context.Context, h extensions.Handle, wanted func(*s
 		}
 		if o.Phase == extensions.PhaseFailed || o.Phase == extensions.PhaseExpired {
 			return "", extensions.Errorf(extensions.KindFailed, "%s says %s: %s", vendor, o.State, o.Reason).
-				WithRemedy("look at the image or the snapshot, and at the organization's limits")
+				WithRemedy("check the image or the snapshot, and the organization's limits")
 		}
 		return vendor + " says " + o.State, nil
 	})

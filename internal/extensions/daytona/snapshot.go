@@ -60,7 +60,7 @@ func (b *backend) taken(ctx context.Context, h extensions.Handle, spec extension
 		return made, extensions.Paused(h.ID)
 	case first && !b.vm:
 		if s, err = b.pause(ctx, h); err == nil && !s.at(api.SandboxStateStopped) {
-			err = extensions.Errorf(extensions.KindConflict, "it was moved into an archive, of which %s takes no snapshots", vendor).
+			err = extensions.Errorf(extensions.KindConflict, "it was moved into an archive, where %s takes no snapshots", vendor).
 				WithRemedy("resume it first")
 		}
 	case first:

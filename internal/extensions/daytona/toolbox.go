@@ -57,7 +57,7 @@ func (b *backend) toolbox(ctx context.Context, h extensions.Handle) (*toolbox, e
 		return nil, extensions.Paused(h.ID)
 	default:
 		return nil, extensions.Errorf(extensions.KindUnavailable, "it does not run: %s says %s", vendor, told.State).
-			WithRemedy("wait until it has started; if it failed, create it anew")
+			WithRemedy("wait until it has started; if it failed, re-create it")
 	}
 	t := &toolbox{sandbox: s, upload: "upload"}
 	if b.cloud {

@@ -35,7 +35,7 @@ func (b *backend) URL(ctx context.Context, h extensions.Handle, port int) (u ext
 		return u, err
 	}
 	if _, err := webcall.Address(out.Url); err != nil || out.Token == "" {
-		return u, extensions.Errorf(extensions.KindInternal, "%s tells no safe address and token for the port %d of %s", vendor, port, s.Id)
+		return u, extensions.Errorf(extensions.KindInternal, "%s gave no safe address and token for the port %d of %s", vendor, port, s.Id)
 	}
 	return extensions.URL{Address: out.Url, Header: extensions.Header{Name: previewHeader, Value: extensions.NewSecret(out.Token)}}, nil
 }

@@ -34,7 +34,7 @@ func acceptRequest(s settings, spec extensions.Spec) error {
 	case spec.Compose != nil:
 		return unsupported("use ext.compose-ssh, or describe the containers in the profile", "a Compose file needs Docker Compose").At("compose")
 	case !spec.Entrypoint.Idle() && spec.Containers != nil:
-		return extensions.Errorf(extensions.KindInvalid, "containers have commands of their own").At("entrypoint").
+		return extensions.Errorf(extensions.KindInvalid, "containers have their own commands").At("entrypoint").
 			WithRemedy("set containers.agent.command, or use image")
 	case spec.Image == nil && spec.Containers == nil && s.defaultImage == "":
 		return extensions.Errorf(extensions.KindInvalid, "the profile has no image or containers, so there is nothing to run").

@@ -49,12 +49,12 @@ var credentialFields = []extensions.CredentialField{
 
 var optionFields = []extensions.Field{
 	{Name: "user", Type: extensions.FieldString,
-		Doc: "User of the containers, by name or as `uid:gid`; default: the image's, or `1000:1000` where that would be root on the host."},
+		Doc: "User of the containers, by name or as `uid:gid`; default: the image's, or `1000:1000` if that would be root on the host."},
 	{Name: "cap_add", Type: extensions.FieldStrings, Doc: "Capabilities to keep, of " + strings.Join(grantable, ", ") + "; default: none."},
 	{Name: "build_network", Type: extensions.FieldString, Enum: []string{"none", buildNetworkDefault},
 		Doc: "Network of image builds; default `default` where the profile allows the network, else `none`."},
 	{Name: "builder", Type: extensions.FieldString, Enum: []string{"classic", builderBuildKit},
-		Doc: "Builder of images: `classic`, which gives each step limits, or `buildkit` where the engine has it, which gives none; default " +
+		Doc: "Image builder: `classic`, which limits each step, or `buildkit` where the engine has it, which does not; default " +
 			"`classic`."},
 	{Name: "workspace_path", Type: extensions.FieldString, Doc: "Where the workspace is inside; default `/workspace`."},
 }

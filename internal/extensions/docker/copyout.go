@@ -143,7 +143,7 @@ func (b *Backend) keepContainer(ctx context.Context, of objects, c copying, at c
 func (b *Backend) small(ctx context.Context, c container.Summary) (container.InspectResponse, error) {
 	r, err := b.engine.ContainerInspect(ctx, c.ID, client.ContainerInspectOptions{Size: true})
 	if s := r.Container.SizeRw; err == nil && s != nil && *s > maxKept {
-		err = tooBig("what the service " + extensions.Clean(c.Labels[labelService], 80) + " has written")
+		err = tooBig("the data written by the service " + extensions.Clean(c.Labels[labelService], 80) + "")
 	}
 	return r.Container, err
 }

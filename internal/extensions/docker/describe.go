@@ -14,40 +14,39 @@ nothing, so there are no pauses, no forks and only live snapshots. The agent's i
 ` + "`/bin/sh`, `sleep` and `date`" + `; its services' images need nothing.
 
 **Isolation** is ` + "`container`" + `: no capabilities, no new privileges, Docker's system call filter without
-virtual sockets, no socket of the engine, no folder of the host. The user is the image's, unless that would be
-root on the host: then it is 1000:1000, or what the profile's option ` + "`user`" + ` says. Where the engine has the
+virtual sockets, no engine socket, no host folder. Programs run as the image's user. If that would be root on the
+host, they run as 1000:1000, or as the user of the profile's option ` + "`user`" + `. Where the engine has the
 runtimes, ` + "`userspace-kernel`" + ` (gVisor) and ` + "`microvm`" + ` (Kata) work too.
 
-**Network** is all or nothing. By default nothing leaves a sandbox: an agent alone has nothing but a loopback, and with
-services all meet on a network that ends at itself, for which the kernel needs macvlan. ` + "`default: allow`" + ` gives
-each sandbox a network of its own. Allowlists are refused. Either way agent and services find each other by name, at
-addresses of their own.
+**Network** is all or nothing. By default nothing leaves a sandbox: an agent without services has only a loopback, and
+an agent with services shares a closed network with them, for which the kernel needs macvlan. ` + "`default: allow`" + `
+gives each sandbox its own network. Allowlists are refused. Either way agent and services find each other by name, at
+their own addresses.
 
-**Entrypoints**: the image's own, or a command; its end is the sandbox's. Services run their own.
+**Entrypoints**: the image's own, or a command; the sandbox ends when it ends. Services run their own.
 
 **Limits** on memory, CPU and processes are enforced by the engine, divided among the containers of a sandbox.
 Disk is not limited. Without limits in the profile, a sandbox gets 4096 MiB of memory, swap included, and 512
 processes per container.
 
-**Secrets** are in the sandbox's memory (tmpfs) in both forms, and in no record of the engine: neither
-` + "`docker inspect`" + ` nor a committed image nor a log has them.
+**Secrets**, in both forms, are kept in the sandbox's memory (tmpfs) and in no record of the engine:
+` + "`docker inspect`" + `, committed images and logs do not contain them.
 
-**Snapshots** are images of the engine. ` + "`filesystem`" + ` keeps all containers with their volumes, ` + "`workspace`" + ` the
-workspace alone, which also restores on another engine. Nothing runs meanwhile, unless the snapshot is live. A fork is
-such a copy of a running or paused sandbox, with a network and secrets of its own. None has a secret. More than
-16 GiB, holes included, is not copied.
+**Snapshots** are images of the engine. ` + "`filesystem`" + ` keeps all containers with their volumes. ` + "`workspace`" + ` keeps
+only the workspace, and also restores on another engine. The sandbox stands still meanwhile, unless the snapshot is
+live. A fork is such a copy of a running or paused sandbox, with its own network and secrets. No copy contains a
+secret. More than 16 GiB, holes included, is not copied.
 
 **Expiry** is enforced by the first process of each container, which ends at the deadline with everything
-inside, even when sandboxer and Terraform are gone. While a sandbox is paused, the next run of sandboxer ends
-it. A program that runs as the same user could hold that process with a debugger, where the machine's kernel
-allows it (` + "`kernel.yama.ptrace_scope=0`" + `); then too the next run ends it. The same process ends a sandbox without
-services that is idle.
+inside, even when sandboxer and Terraform are gone. The next run of sandboxer ends a sandbox that is paused
+at its deadline. A program of the same user could hold the process with a debugger where the machine's kernel
+allows it (` + "`kernel.yama.ptrace_scope=0`" + `); the next run ends that sandbox too. The same process ends an idle
+sandbox that has no services.
 
 **Leaves behind** nothing after destroy. An expired sandbox leaves stopped containers until the next run
-settles it. Pulled images stay with the engine, and
-snapshots until they are deleted. Built ones go with the last sandbox that runs them, unless the
-profile keeps them. Builds use the classic builder, without network under default deny; the cache of BuildKit, where
-a profile asks for it, stays with the engine.
+settles it. Pulled images stay with the engine. Snapshots stay until they are deleted. Built images are removed with
+the last sandbox that runs them, unless the profile keeps them. Builds use the classic builder, without network under
+default deny. A profile can ask for BuildKit, whose cache stays with the engine.
 `
 
 // Describe implements extensions.Extension.

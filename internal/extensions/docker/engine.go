@@ -129,7 +129,7 @@ func secured(u *url.URL, given map[string]extensions.Secret, fromEnv bool) (*htt
 		if ip := net.ParseIP(u.Hostname()); u.Hostname() == "localhost" || ip != nil && ip.IsLoopback() {
 			return t, nil
 		}
-		return nil, extensions.Errorf(extensions.KindUnauthorized, "the Docker engine at %s needs TLS: who may use it is root there", u.Host).
+		return nil, extensions.Errorf(extensions.KindUnauthorized, "the Docker engine at %s needs TLS: its users are root there", u.Host).
 			WithRemedy("set the credentials ca, cert and key of this extension, or use a sandboxer_host over SSH")
 	}
 	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12, ServerName: u.Hostname()}

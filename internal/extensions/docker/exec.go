@@ -124,7 +124,7 @@ func (b *Backend) transport(c container.Summary, first string) execwire.Transpor
 			err = errors.New("its streams ended before it did")
 		}
 		if err != nil {
-			return 0, extensions.Errorf(extensions.KindIndeterminate, "the end of the command is not known: %s",
+			return 0, extensions.Errorf(extensions.KindIndeterminate, "the outcome of the command is unknown: %s",
 				extensions.Clean(err.Error(), maxMessage))
 		}
 		return end.ExitCode, nil

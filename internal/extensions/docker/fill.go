@@ -82,7 +82,7 @@ func (e *engine) copyIn(ctx context.Context, id, dir string, write func(io.Write
 	return err
 }
 
-var errStopped = errors.New("the engine reads no more")
+var errStopped = errors.New("the engine stopped reading")
 
 // filling writes a workspace as the engine extracts it: owned by the sandbox's user, or by root if it is
 // read-only.

@@ -16,9 +16,9 @@ import (
 const holdPatience = 5 * time.Minute
 
 func held(id extensions.ID) *extensions.Error {
-	err := extensions.Errorf(extensions.KindUnavailable, "a copy of it is being made, so nothing runs in it")
+	err := extensions.Errorf(extensions.KindUnavailable, "it is being copied, so nothing runs in it")
 	err.ID = id
-	return err.WithRemedy("try again in a moment; `sandboxer sweep` ends what a killed run left")
+	return err.WithRemedy("try again in a moment; if a run was killed during the copy, `sandboxer sweep` ends the copy")
 }
 
 // hold keeps a sandbox as it is for the copy with a key: frozen, if it runs and live is not set. The name of its

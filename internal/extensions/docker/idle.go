@@ -68,7 +68,7 @@ func checkIdle(spec extensions.Spec) error {
 		return nil
 	}
 	return extensions.Errorf(extensions.KindUnsupported,
-		"what the services of a sandbox in Docker compute is not seen, so neither is idleness").
+		"the CPU time of a Docker sandbox's services cannot be seen, so idleness cannot be detected").
 		At("ttl.idle_reap").WithRemedy("remove ttl.idle_reap, or use ext.compose-ssh")
 }
 
@@ -78,7 +78,7 @@ func (m *making) checkIdleAt(info system.Info) error {
 		return nil
 	}
 	return extensions.Errorf(extensions.KindUnsupported,
-		"containers are not told there what CPU time they use, so idleness cannot be seen").At("ttl.idle_reap").
+		"containers there cannot see their CPU time, so idleness cannot be detected").At("ttl.idle_reap").
 		WithRemedy("remove ttl.idle_reap, or use an engine with cgroups and runc")
 }
 
@@ -92,7 +92,7 @@ func (e ended) into(o *extensions.Observation, at standing, labels map[string]st
 		o.Phase, o.Idle = extensions.PhaseExpired, true
 		o.Reason = "it was idle since " + e.at.Add(-fromCentis(idle)).UTC().Format(time.RFC3339)
 	case e.code == blindCode && idle != "":
-		o.Reason = "its container is not told what CPU time its programs use, so idleness cannot be seen"
+		o.Reason = "its container cannot see the CPU time of its programs, so idleness cannot be detected"
 	case labels[labelEntrypoint] != "":
 		if o.Reason = "its entrypoint " + e.why; e.code == 0 {
 			o.Phase = extensions.PhaseTerminated

@@ -166,8 +166,8 @@ func (b *Backend) removeNetwork(ctx context.Context, id string) error {
 		return nil
 	case errdefs.IsPermissionDenied(err): // its word for a network in use
 		return extensions.Errorf(extensions.KindUnavailable, "its network cannot be removed: %s", extensions.Clean(err.Error(), maxMessage)).
-			WithRemedy("disconnect what others connected to it (docker network inspect); if nothing is, the engine counts a container that is " +
-				"gone: restart the engine, and destroy it again")
+			WithRemedy("disconnect what others connected to it (docker network inspect); if there is nothing, the engine counts a container that " +
+				"is gone: restart the engine, then destroy the sandbox again")
 	}
 	return fmt.Errorf("removing its network: %w", err)
 }

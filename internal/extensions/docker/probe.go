@@ -32,7 +32,7 @@ func (b *Backend) probe(ctx context.Context) (extensions.Facts, error) {
 		f.Narrowing.IdleReap = &none
 		f.Powers = slices.DeleteFunc(extension{}.Describe().Powers, func(p extensions.Power) bool { return slices.Contains(freezing, p) })
 		f.Notes = append(f.Notes,
-			"pause: without cgroups the engine freezes nothing, so a sandbox is not paused or forked, and its snapshots are live")
+			"pause: without cgroups the engine cannot freeze containers, so there are no pauses or forks, and snapshots are live")
 	}
 	f.Machine.Isolation, f.Machine.Expiry, f.Machine.Egress = levels, extensions.ExpiryHost, extensions.EgressDenyOnly
 	if info.OSType != "linux" {
@@ -62,7 +62,7 @@ func (e *engine) canFreeze(ctx context.Context) error {
 	if err != nil || hasCgroups(info) {
 		return err
 	}
-	return extensions.Errorf(extensions.KindUnsupported, "the engine has no cgroups, so nothing can be frozen").
+	return extensions.Errorf(extensions.KindUnsupported, "the engine has no cgroups, so it cannot freeze containers").
 		WithRemedy("take a live snapshot (live = true), or use an engine with cgroups; rootless Docker needs cgroup v2 with systemd")
 }
 

@@ -269,12 +269,12 @@ func (m *making) start(ctx context.Context, id, image string) error {
 		return err
 	}
 	if m.engine.lacks(ctx, id, "/bin/sh") {
-		return extensions.Errorf(extensions.KindUnsupported, "the image %s has no /bin/sh, which keeps a sandbox until its deadline",
+		return extensions.Errorf(extensions.KindUnsupported, "the image %s has no /bin/sh, which sandboxer needs to keep and end the sandbox",
 			extensions.Clean(image, 200)).
 			WithRemedy("use an image with a shell, such as debian:12-slim or alpine; images without one can be services")
 	}
 	if strings.Contains(err.Error(), "the macvlan port: operation not supported") {
-		return extensions.Errorf(extensions.KindUnsupported, "the engine's kernel has no macvlan, which a network that nothing leaves needs").
+		return extensions.Errorf(extensions.KindUnsupported, "the engine's kernel has no macvlan, which a closed network needs").
 			WithRemedy("load the module where the engine runs: modprobe macvlan")
 	}
 	return extensions.Errorf(extensions.KindFailed, "the container could not be started: %s", extensions.Clean(err.Error(), maxMessage))

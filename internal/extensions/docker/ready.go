@@ -55,7 +55,7 @@ func (b *Backend) unready(ctx context.Context, spec extensions.Spec, h extension
 		}
 		r, err := b.engine.ContainerInspect(ctx, c.ID, client.ContainerInspectOptions{})
 		if err != nil || r.Container.State == nil {
-			return fmt.Sprintf("the service %s cannot be looked at", service), nil
+			return fmt.Sprintf("the service %s cannot be inspected", service), nil
 		}
 		if health := r.Container.State.Health; health != nil && health.Status != container.NoHealthcheck {
 			if health.Status != container.Healthy {

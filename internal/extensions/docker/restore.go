@@ -50,7 +50,7 @@ func (m *making) origin(ctx context.Context) error {
 		if m.workdir() != "" {
 			return nil
 		}
-		return extensions.Errorf(extensions.KindInvalid, "a snapshot of a workspace needs one to be restored to").At("workspace.access").
+		return extensions.Errorf(extensions.KindInvalid, "a snapshot of a workspace restores only into a workspace").At("workspace.access").
 			WithRemedy("set workspace.access, or use a snapshot of kind %s", extensions.SnapshotFilesystem)
 	}
 	if src := spec.FromSnapshot.Source; src != nil {
@@ -95,17 +95,17 @@ func (m *making) takeOver(k kept) error {
 	}
 	slices.Sort(want)
 	if got := slices.Sorted(maps.Keys(m.copies)); !slices.Equal(got, want) {
-		return extensions.Errorf(extensions.KindInvalid, "what it starts from has the containers %s, the profile has %s",
+		return extensions.Errorf(extensions.KindInvalid, "its source has the containers %s, the profile has %s",
 			extensions.Clean(strings.Join(got, " "), 400), strings.Join(want, " ")).
-			WithRemedy("use the profile that it was made with, or a snapshot of kind %s", extensions.SnapshotWorkspace)
+			WithRemedy("use the source's profile, or a snapshot of kind %s", extensions.SnapshotWorkspace)
 	}
 	agent := m.copies[extensions.AgentService].labels
 	if at := agent[labelWorkDir]; at != m.workdir() {
-		return extensions.Errorf(extensions.KindInvalid, "what it starts from has its workspace at %q, the profile at %q",
-			extensions.Clean(at, 200), m.workdir()).WithRemedy("use the profile that it was made with")
+		return extensions.Errorf(extensions.KindInvalid, "its source has its workspace at %q, the profile at %q",
+			extensions.Clean(at, 200), m.workdir()).WithRemedy("use the source's profile")
 	}
 	if m.access == extensions.AccessRO && agent[labelAccess] != extensions.AccessRO {
-		return extensions.Errorf(extensions.KindUnsupported, "the files that it starts from can be written to inside").At("workspace.access").
+		return extensions.Errorf(extensions.KindUnsupported, "its source's files can be written to inside").At("workspace.access").
 			WithRemedy("use a snapshot of kind %s for a read-only workspace", extensions.SnapshotWorkspace)
 	}
 	return nil

@@ -37,11 +37,11 @@ func (b *backend) refuse(spec extensions.Spec) error {
 func (b *backend) refuseContent(spec extensions.Spec) error {
 	switch {
 	case spec.Image != nil && extensions.Text(spec.Options, fieldTemplate) != "":
-		return extensions.Errorf(extensions.KindInvalid, "an image becomes a template of its own, and options.template names another").
+		return extensions.Errorf(extensions.KindInvalid, "image and options.template each set a template").
 			At("options.template").WithRemedy("remove one of them")
 	case !spec.Resources.BestEffort && len(spec.Resources.Limits()) > 0:
-		return extensions.Errorf(extensions.KindUnsupported, "the template sets the size, so no other can be asked for").At("resources").
-			WithRemedy("drop resources, or set resources.best_effort and name a template of that size")
+		return extensions.Errorf(extensions.KindUnsupported, "the template sets the size, so the profile cannot").At("resources").
+			WithRemedy("drop resources, or set resources.best_effort and name a template of the size you want")
 	}
 	return b.desc.Accept(spec)
 }

@@ -47,10 +47,10 @@ var configFields = []extensions.Field{
 	{Name: fieldPlan, Type: extensions.FieldString, Enum: planNames,
 		Doc: "The team's plan: `hobby` (the default) ends a sandbox after 1 h and allows 20 at once, `pro` 24 h and 100."},
 	{Name: fieldTemplate, Type: extensions.FieldString,
-		Doc: "Template of sandboxes whose profile names none; default: `" + defaultTemplate + "`."},
+		Doc: "Template for profiles that name none; default: `" + defaultTemplate + "`."},
 	{Name: fieldRegion, Type: extensions.FieldString,
-		Doc: "Where the vendor runs this team's sandboxes, as it told you; its API neither asks nor tells. " +
-			"Without it, no profile that demands a region runs here."},
+		Doc: "Region of this team's sandboxes, as the vendor told you; its API can neither set nor show it. " +
+			"Without it, profiles that require a region do not run here."},
 	{Name: fieldDomain, Type: extensions.FieldString,
 		Doc: "The vendor's domain, or that of a compatible server; default: `E2B_DOMAIN`, else `" + defaultDomain + "`."},
 	{Name: fieldAPI, Type: extensions.FieldString,

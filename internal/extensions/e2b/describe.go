@@ -7,15 +7,16 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-const doc = `MicroVMs of E2B (e2b.dev), rented by the second, or of a server that speaks its API.
+const doc = `Runs sandboxes as microVMs of E2B (e2b.dev), billed by the second, or of a server with the same API.
 
-- **Where it runs**: at the vendor, in the team of the API key. A template sets image and size; the size is read back and billed.
-  An image of a profile is made a template once, by the vendor's builder, which reaches the network.
-- **Needs**: an API key, and a template based on Debian. Routing considers it only where it is configured.
-- **Expiry**: native, by the second. The vendor never ends a paused sandbox: ` + "`sweep`" + ` then.
-- **Leaves behind**: templates of images with ` + "`keep`" + `; snapshots that were kept, which hold the memory and so the secrets of their sandbox.
+- **Where it runs**: at the vendor, in the team of the API key. A template sets image and size; sandboxer reads the size back for billing.
+  The vendor's builder turns a profile's image into a template once; it has access to the network.
+- **Needs**: an API key, and a template based on Debian. Routing considers E2B only where it is configured.
+- **Expiry**: native, to the second. The vendor never ends a paused sandbox; ` + "`sweep`" + ` does.
+- **Leaves behind**: templates of images with ` + "`keep`" + `, and kept snapshots, which contain their sandbox's memory and so its secrets.
 
-It allows networks and names, for every port. Beside an allowlist, any name can be looked up. Nobody reaches a port inside without the header of its URL.`
+Allowlists can hold networks and names, for every port. With an allowlist, programs can still look up any name. A port inside can be
+reached only with the header of its URL.`
 
 // Claim and Settle: a create is one call that the vendor answers within seconds, and its listing shows the
 // result at once as a rule; the vendor promises neither.

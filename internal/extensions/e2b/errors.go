@@ -38,9 +38,9 @@ func judge(a rest.Answer) (extensions.Kind, string) {
 	case a.Status == http.StatusTooManyRequests && !a.Told: // the rate limit says when to come again, the quota cannot
 		return extensions.KindExhausted, "destroy a sandbox of this team, or raise its plan's limit"
 	case a.Status == http.StatusBadRequest && strings.Contains(e.Message, "cannot delete template"):
-		return extensions.KindConflict, "destroy the sandboxes that were made from it first"
+		return extensions.KindConflict, "first destroy the sandboxes created from it"
 	case a.Status == http.StatusBadRequest && strings.Contains(e.Message, "Timeout cannot be greater"):
-		return extensions.KindUnsupported, "shorten ttl; if the team's plan allows more, set `plan` in the binding's config to the one it has"
+		return extensions.KindUnsupported, "shorten ttl; if the team's plan allows more, set `plan` in the binding's config to that plan"
 	}
 	return "", ""
 }
@@ -51,7 +51,7 @@ func judgeInside(a rest.Answer) (extensions.Kind, string) {
 	case http.StatusInsufficientStorage:
 		return extensions.KindExhausted, "use a template with a larger disk, or send less"
 	case http.StatusBadGateway: // the vendor's proxy: the sandbox is not there, or no longer
-		return extensions.KindUnavailable, "look at the sandbox again"
+		return extensions.KindUnavailable, "check the sandbox's state"
 	}
 	return "", ""
 }
@@ -74,10 +74,10 @@ func refused(sent bool, user string, err error) error {
 	case own && e.Code() == connect.CodeInvalidArgument:
 		return extensions.Errorf(extensions.KindInvalid, "the sandbox refuses it: %w", said)
 	case own && e.Code() == connect.CodeResourceExhausted:
-		late := extensions.Errorf(extensions.KindUnavailable, "the sandbox takes fewer calls: %w", said)
+		late := extensions.Errorf(extensions.KindUnavailable, "the sandbox limits calls: %w", said)
 		late.RetryAfter, _ = webcall.RetryAfter(e.Meta())
 		return late
 	}
 	return extensions.Errorf(extensions.KindIndeterminate, "the connection to the sandbox broke: %w", said).
-		WithRemedy("look whether it was done before you do it again")
+		WithRemedy("check whether it was done before you do it again")
 }

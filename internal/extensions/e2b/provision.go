@@ -89,8 +89,8 @@ func (b *backend) create(ctx context.Context, spec extensions.Spec) (made string
 			return "", extensions.MayBeDone(err), err
 		}
 		if !time.Now().Before(spec.Deadline) {
-			return "", false, extensions.Errorf(extensions.KindUnavailable, "the image was built, and the deadline of the create passed meanwhile").
-				WithRemedy("create it again: the image is there now")
+			return "", false, extensions.Errorf(extensions.KindUnavailable, "the deadline of the create passed while the image was built").
+				WithRemedy("create it again: the image is ready now")
 		}
 		template, labels[labelTemplate] = t.name, t.name
 	}

@@ -45,7 +45,7 @@ func (b *backend) url(ctx context.Context, h extensions.Handle, port int) (u ext
 	}
 	token := value(out.TrafficAccessToken)
 	if token == "" {
-		return u, extensions.Errorf(extensions.KindInternal, "%s tells no token for the ports of %s", vendor, d.SandboxID)
+		return u, extensions.Errorf(extensions.KindInternal, "%s gave no token for the ports of %s", vendor, d.SandboxID)
 	}
 	domain, err := b.domainOf(d.Domain)
 	if err != nil {

@@ -27,8 +27,8 @@ var configFields = []extensions.Field{
 	{Name: "launcher", Type: extensions.FieldString, Enum: []string{launcherAuto, launcherNamespaces, launcherBubblewrap},
 		Doc: "Program that builds the walls; `auto` (the default) uses user namespaces and falls back to bubblewrap."},
 	{Name: "expose", Type: extensions.FieldStrings, Doc: "More host folders that sandboxes may read and execute, such as `/opt/go`."},
-	{Name: "max_sandboxes", Type: extensions.FieldInt, Doc: "Most sandboxes at once; default: no limit."},
-	{Name: "uid_base", Type: extensions.FieldInt, Doc: "First of 65536 host uids for root's sandboxes; default 2147352576."},
+	{Name: "max_sandboxes", Type: extensions.FieldInt, Doc: "Maximum number of sandboxes at once; default: no limit."},
+	{Name: "uid_base", Type: extensions.FieldInt, Doc: "First of the 65536 host uids for sandboxes that root creates; default 2147352576."},
 }
 
 type settings struct {

@@ -33,21 +33,21 @@ workspace and all other writable folders; its size is the disk limit, and it use
   counted once (PSS), and kills the largest when the sum exceeds the limit. A program that cannot be inspected
   counts with all of its shared memory (RSS).
 
-**Secrets** as files: the sandbox's init writes them to its ` + "`/run`" + `, which is memory and counts toward the disk
-limit; this needs walls. As environment variables, they are in ` + "`/proc/PID/environ`" + ` of every program inside,
+**Secrets** as files need walls: the sandbox's init writes them to its ` + "`/run`" + `, which is in memory and counts
+toward the disk limit. As environment variables, they are in ` + "`/proc/PID/environ`" + ` of every program inside,
 which root on this machine can read.
 
-**An entrypoint** is a command; there is no image with one. Its end is the init's, and so everything's.
+**An entrypoint** is a command; there are no images. When it ends, the init ends, and the sandbox with it.
 
-**Pause** stops every program with SIGSTOP, from the sandbox's init, which holds them stopped and still ends the
-sandbox at its deadline. Their memory stays in use. Without walls it reaches what carries the sandbox's ID in its
+**Pause** stops every program with SIGSTOP. The sandbox's init keeps them stopped, and still ends the sandbox at its
+deadline. Their memory stays in use. Without walls it stops the processes that carry the sandbox's ID in their
 environment.
 
-**Expiry** is enforced by the sandbox's init on this host, even when sandboxer and Terraform are gone. A
-sandbox whose folder is removed ends within seconds. One whose folder is moved shows as failed; destroy or the
-next apply ends it.
+**Expiry** is enforced by the sandbox's init on this host, even when sandboxer and Terraform are gone. If a
+sandbox's folder is removed, the sandbox ends within seconds. If the folder is moved, the sandbox shows as failed, and
+destroy or the next apply ends it.
 
-With cgroups, a small process outside the sandbox removes them as soon as the init has ended.
+If the sandbox has cgroups, a small process outside it removes them as soon as the init has ended.
 
 **Leaves behind** nothing after destroy. An expired sandbox leaves a record of a few hundred bytes until the
 next run settles it. Snapshots remain as tar files in the state folder until they are deleted.

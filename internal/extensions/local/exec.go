@@ -73,7 +73,7 @@ func (b *Backend) exec(ctx context.Context, h extensions.Handle, req extensions.
 func mayHaveRun(err error) error {
 	if extensions.IsKind(err, extensions.KindUnreachable) {
 		return extensions.Errorf(extensions.KindIndeterminate, "the command may have run, and its outcome is unknown: %w", err).
-			WithRemedy("look at what it should have done before you run it again")
+			WithRemedy("check what it did before you run it again")
 	}
 	return err
 }

@@ -125,7 +125,7 @@ func (b box) enter(ctx context.Context, e extensions.Entrypoint) error {
 	r, err := b.simple(ctx, req, io.Discard)
 	if err == nil && r.Exit != 0 {
 		err = extensions.Errorf(extensions.KindFailed, "its entrypoint cannot be started: exit code %d", r.Exit).At("entrypoint").
-			WithRemedy("name a program that is inside, and executable")
+			WithRemedy("name an executable program that exists inside")
 	}
 	return err
 }
@@ -169,7 +169,7 @@ func accept(spec extensions.Spec) error {
 		return unsupported("an allowlist of destinations cannot be enforced on this machine: the network is all or nothing",
 			"drop network.egress, set network.default: allow, or choose an extension that filters")
 	case spec.IdleReap > 0 && runtime.GOOS != "linux":
-		return unsupported("this system does not tell what CPU time programs use, so idleness cannot be seen", "remove ttl.idle_reap")
+		return unsupported("this system does not report the CPU time of programs, so idleness cannot be detected", "remove ttl.idle_reap")
 	case spec.Entrypoint.Mode == extensions.EntrypointImage:
 		return New().Describe().Capabilities.CheckEntrypoint(spec.Entrypoint)
 	case spec.FromSnapshot != nil && access(spec) == extensions.AccessNone:

@@ -21,7 +21,7 @@ func checkProbe(p *extensions.Probe) error {
 	return ready.Check(p, "http")
 }
 
-const entryRemedy = "an entrypoint must run as long as its sandbox; run what ends at once as a command"
+const entryRemedy = "an entrypoint must run as long as its sandbox; run a program that ends at once as a command"
 
 // WaitReady implements extensions.Backend.
 func (b *Backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (extensions.Observation, error) {
@@ -64,7 +64,7 @@ func (b *Backend) tryReady(ctx context.Context, bx box, h extensions.Handle, spe
 		return "it is still being created", nil
 	}
 	if !spec.Entrypoint.Idle() && time.Since(rec.StartedAt) < time.Duration(spec.Settle) {
-		return "its entrypoint has not run for as long as it must (readiness.settle)", nil
+		return "its entrypoint has not run for long enough yet (readiness.settle)", nil
 	}
 	if why = b.tryProbe(ctx, bx, h, spec.Readiness); why != "" || rec.State == stateReady {
 		return why, nil

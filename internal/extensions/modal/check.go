@@ -29,7 +29,7 @@ func (b *backend) refuse(spec extensions.Spec) error {
 // refuseContent is the part of refuse about what was asked for.
 func (b *backend) refuseContent(spec extensions.Spec) error {
 	if g := spec.Resources.GPU; g != nil && g.Count > 0 && g.Model == "" {
-		return extensions.Errorf(extensions.KindUnsupported, "%s gives GPUs by their model alone", vendor).At("resources.gpu.model").
+		return extensions.Errorf(extensions.KindUnsupported, "%s provides GPUs only by model", vendor).At("resources.gpu.model").
 			WithRemedy("name one of %v", gpus)
 	}
 	return b.desc.Accept(spec)

@@ -49,11 +49,11 @@ var configFields = []extensions.Field{
 	{Name: fieldEnvironment, Type: extensions.FieldString, Form: objectName,
 		Doc: "The workspace's environment, " + objectWords + "; default: `" + defaultEnvironment + "`."},
 	{Name: fieldApp, Type: extensions.FieldString, Form: objectName,
-		Doc: "The app that has the sandboxes, " + objectWords + "; default: `" + defaultApp + "`. It is made if it is missing."},
+		Doc: "The app that holds the sandboxes, " + objectWords + "; default: `" + defaultApp + "`. It is created if missing."},
 	{Name: fieldImage, Type: extensions.FieldString,
-		Doc: "Image of sandboxes whose profile names none; default: `" + defaultImage + "`. It needs `/bin/sh` and `tar`."},
+		Doc: "Image for profiles that name none; default: `" + defaultImage + "`. It needs `/bin/sh` and `tar`."},
 	{Name: fieldRuntime, Type: extensions.FieldString, Enum: []string{runtimeGVisor, runtimeAny},
-		Doc: "`gvisor` (the default) pins the runtime, which is a kernel in user space. With `any`, Modal chooses, and no more " +
+		Doc: "`gvisor` (the default) pins the runtime, a kernel in user space. With `any`, Modal chooses, and no more " +
 			"than a container is promised."},
 	{Name: fieldPlan, Type: extensions.FieldString, Enum: planNames,
 		Doc: "The workspace's plan: `starter` (the default) allows 100 at once, `team` 1000, `enterprise` what " +

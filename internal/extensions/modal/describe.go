@@ -9,20 +9,20 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-const doc = `Sandboxes of Modal (modal.com), rented by the second, with GPUs.
+const doc = `Runs sandboxes at Modal (modal.com), billed by the second, with GPUs.
 
 - **Where it runs**: at the vendor, in one app of the token's workspace. A profile sets image and size; Modal pulls or builds the image.
-- **Needs**: a token, and images with ` + "`/bin/sh` and `tar`" + `. Routing considers it only where it is configured.
-- **Expiry**: native, by the second, at most 24 hours. Modal fixes it at the create: nothing extends it.
-- **Leaves behind**: the app and built images, which cost nothing; snapshots that were kept, for 30 days, which hold what files
-  of the sandbox hold, its secrets among them. A snapshot that is cut off before it has its name stays for that time, too.
+- **Needs**: a token, and images with ` + "`/bin/sh` and `tar`" + `. Routing considers Modal only where it is configured.
+- **Expiry**: native, to the second, after at most 24 hours. Modal fixes it at the create; it cannot be extended.
+- **Leaves behind**: the app and built images, which cost nothing, and kept snapshots, for 30 days. Snapshots contain the sandbox's
+  files, its secrets among them. A snapshot that is interrupted before it has its name also stays that long.
 
-It allows networks on every port, and names on port 443 only. Beside an allowlist, any name can be looked up. Nobody reaches a port inside
-without the header of its URL. The vendor's runtime is pinned to gVisor unless the binding says otherwise.
-A demanded region is asked for, costs more, and is read back inside: a sandbox that says another one ends.
-What a sandbox used is not told: its price is that of its size over time. So that it cannot use more, its size is its limit:
+Allowlists can hold networks for every port, and names for port 443 only. With an allowlist, programs can still look up any name. A port
+inside can be reached only with the header of its URL. sandboxer pins the vendor's runtime to gVisor unless the binding says otherwise.
+A required region costs more. sandboxer reads the region back inside, and ends a sandbox that runs in another one.
+Modal does not report usage, so a sandbox is priced by its size over time. Its size is also its limit, so that it cannot use more:
 the ` + "`resources`" + ` of the profile, or 1 vCPU and 1 GiB.
-A sandbox with a GPU runs at the vendor's older backend, which the handle says.`
+A sandbox with a GPU runs on the vendor's older backend; the handle records that.`
 
 // settle is how long what is new may be missing in a list. The vendor promises nothing.
 const settle = 30 * time.Second

@@ -24,7 +24,7 @@ func unscheduled(err error) error {
 		return extensions.Errorf(extensions.KindExhausted, "%s: %s", vendor, extensions.Clean(full.Exception, grpcline.MaxWords)).
 			WithRemedy("choose another place, or try again later")
 	case errors.As(err, &ended):
-		return extensions.Errorf(extensions.KindFailed, "it ended before it began: %s", extensions.Clean(ended.Exception, grpcline.MaxWords))
+		return extensions.Errorf(extensions.KindFailed, "it ended before it started: %s", extensions.Clean(ended.Exception, grpcline.MaxWords))
 	}
 	return err
 }
@@ -33,7 +33,7 @@ func unscheduled(err error) error {
 func refused(spec extensions.Spec, err error) error {
 	switch {
 	case extensions.IsKind(err, extensions.KindConflict):
-		return extensions.Errorf(extensions.KindUnavailable, "a sandbox that has ended meanwhile had its name: %w", err).WithRemedy("try again")
+		return extensions.Errorf(extensions.KindUnavailable, "a sandbox that has since ended had its name: %w", err).WithRemedy("try again")
 	case extensions.IsKind(err, extensions.KindNotFound) && spec.FromSnapshot == nil:
 		return extensions.Errorf(extensions.KindUnavailable, "its image was removed meanwhile: %w", err).WithRemedy("create it again")
 	}

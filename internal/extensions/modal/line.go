@@ -28,7 +28,7 @@ func (b *backend) dial(id, secret extensions.Secret) error {
 	}
 	b.line = grpcline.Line{Vendor: vendor, Secrets: []string{secret.Reveal(), id.Reveal()}, Effect: effect, Soon: throttled,
 		Refused: "check the token: it is wrong, was revoked, or is not allowed to do this",
-		Full:    "end a sandbox of this workspace, or raise its plan's limit"}
+		Full:    "destroy a sandbox of this workspace, or raise its plan's limit"}
 	plane, err := b.line.Open(fieldServer, b.serverURL, nil, b.before)
 	if err != nil {
 		return err

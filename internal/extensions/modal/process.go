@@ -33,7 +33,7 @@ type process struct {
 func (i *inside) run(ctx context.Context, p execwire.Process) (exit int, err error) {
 	if p.User != "" {
 		return 0, extensions.Errorf(extensions.KindUnsupported, "%s runs commands as the image's own user", vendor).At("user").
-			WithRemedy("drop user, or change it inside by a program of the image")
+			WithRemedy("drop user, or switch users inside with a program of the image")
 	}
 	ctx, cancel := context.WithCancel(i.as(ctx))
 	defer cancel()

@@ -53,8 +53,8 @@ func (b *backend) taskOf(ctx context.Context, ref string) (string, error) {
 	soon := float32(0)
 	out, err := b.control.SandboxGetTaskIdV2(ctx, pb.SandboxGetTaskIdRequest_builder{SandboxId: ref, Timeout: &soon}.Build())
 	if err == nil && out.GetTaskId() == "" && out.HasTaskResult() {
-		err = extensions.Errorf(extensions.KindFailed, "it ended before it began: %s", ending(out.GetTaskResult())).
-			WithRemedy("look at the sandbox's app at %s, then create it again", vendor)
+		err = extensions.Errorf(extensions.KindFailed, "it ended before it started: %s", ending(out.GetTaskResult())).
+			WithRemedy("check the sandbox's app at %s, then create it again", vendor)
 	}
 	return out.GetTaskId(), err
 }
@@ -85,7 +85,7 @@ func (b *backend) accessTo(ctx context.Context, ref string) (a access, err error
 	// A router that is not encrypted is taken only where the control plane is not either, which is on this machine.
 	conn, err := b.line.To(way.GetUrl(), nil, nil)
 	if err != nil || strings.HasPrefix(way.GetUrl(), "https:") != strings.HasPrefix(b.serverURL, "https:") {
-		return a, extensions.Errorf(extensions.KindInternal, "%s names %q as the way to a sandbox", vendor, extensions.Clean(way.GetUrl(), 200))
+		return a, extensions.Errorf(extensions.KindInternal, "%s gave %q as a sandbox's address", vendor, extensions.Clean(way.GetUrl(), 200))
 	}
 	a.router, a.jwt = pb.NewTaskCommandRouterClient(conn), extensions.NewSecret(way.GetJwt())
 	a.until = time.Now().Add(untilOf(way.GetJwt()) - early)

@@ -29,13 +29,13 @@ func tell(s seen) byname.Told {
 func ending(r *pb.GenericResult) string {
 	switch r.GetStatus() { //nolint:exhaustive // the others have words of their own
 	case pb.GenericResult_GENERIC_STATUS_TIMEOUT:
-		return "its time was over"
+		return "its time was up"
 	case pb.GenericResult_GENERIC_STATUS_IDLE_TIMEOUT:
 		return vendor + " ended it because it was idle"
 	case pb.GenericResult_GENERIC_STATUS_TERMINATED:
 		return "it was terminated"
 	case pb.GenericResult_GENERIC_STATUS_MEMORY_MANAGER_EVICTION:
-		return vendor + " ended it for want of memory"
+		return vendor + " ended it because memory ran out"
 	}
 	return extensions.Clean(r.GetStatus().String()+" "+r.GetException(), grpcline.MaxWords)
 }

@@ -25,7 +25,7 @@ func (b *backend) URL(ctx context.Context, h extensions.Handle, port int) (u ext
 		return u, err
 	}
 	if _, err := webcall.Address(out.GetUrl()); err != nil || out.GetToken() == "" {
-		return u, extensions.Errorf(extensions.KindInternal, "%s tells no safe address or no token for the ports of %s", vendor, s.ref)
+		return u, extensions.Errorf(extensions.KindInternal, "%s gave no safe address or no token for the ports of %s", vendor, s.ref)
 	}
 	bearer := extensions.NewSecret("Bearer " + out.GetToken())
 	u = extensions.URL{Address: out.GetUrl(), Header: extensions.Header{Name: "Authorization", Value: bearer}}

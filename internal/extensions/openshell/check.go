@@ -44,12 +44,12 @@ func (b *backend) refuseContent(spec extensions.Spec) error {
 	switch {
 	case spec.Network.Needs() == extensions.EgressNone:
 		return unsupported("network.default", "a policy of %s cannot allow every destination", vendor).
-			WithRemedy("set network.default: deny and name in network.egress what may be reached, or choose another place")
+			WithRemedy("set network.default: deny and list the allowed destinations in network.egress, or choose another place")
 	case spec.Image != nil && spec.Image.Pull == "":
 		return unsupported("image.build", "%s builds no images", vendor).
 			WithRemedy("push the image to where the gateway pulls from and name it in image.pull, or choose another place")
 	case gpu != nil && gpu.Count > 0 && gpu.Model != "":
-		return unsupported("resources.gpu.model", "%s gives GPUs by number, not by model", vendor).
+		return unsupported("resources.gpu.model", "%s provides GPUs by number, not by model", vendor).
 			WithRemedy("drop the model, or choose another place")
 	case gpu != nil && gpu.Count > maxGPUs:
 		return unsupported("resources.gpu.count", "no gateway has %d GPUs", gpu.Count)
@@ -90,7 +90,7 @@ func refuseLayout(spec extensions.Spec) error {
 		}
 	}
 	if w := spec.Workspace; w.Access == extensions.AccessRO && (w.Source != nil || w.Repo != "" || spec.Instructions != "") {
-		return unsupported("workspace.access", "files cannot be put into a workspace that the policy protects from its start").
+		return unsupported("workspace.access", "files cannot be put into a workspace that the policy protects from the start").
 			WithRemedy("put them into the image and leave workspace.repo and instructions out, or set workspace.access: rw")
 	}
 	return nil

@@ -62,12 +62,12 @@ var workspaceName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
 var configFields = []extensions.Field{
 	{Name: fieldAddress, Type: extensions.FieldString,
-		Doc: "Address of the gateway; default: `" + defaultAddress + "`. Plain http is for this machine only."},
+		Doc: "Address of the gateway; default: `" + defaultAddress + "`. Plain http works only for this machine."},
 	{Name: fieldTLS, Type: extensions.FieldString,
-		Doc: "Folder with `ca.crt`, `tls.crt` and `tls.key`, as the vendor's command line keeps it; default, unless `oidc_issuer` is set: `" +
+		Doc: "Folder with `ca.crt`, `tls.crt` and `tls.key` of the vendor's command line; default, unless `oidc_issuer` is set: `" +
 			defaultTLS + "`. With an OIDC client `ca.crt` is enough."},
 	{Name: fieldIssuer, Type: extensions.FieldString,
-		Doc: "OIDC issuer that the gateway trusts; with it, the credential `" + credentialSecret + "` is needed."},
+		Doc: "OIDC issuer that the gateway trusts; it needs the credential `" + credentialSecret + "`."},
 	{Name: fieldClient, Type: extensions.FieldString, Doc: "The OIDC client; default: `" + defaultClient + "`."},
 	{Name: fieldAudience, Type: extensions.FieldString, Doc: "Audience of the token; default: the issuer's own choice."},
 	{Name: fieldScopes, Type: extensions.FieldStrings,
@@ -75,29 +75,29 @@ var configFields = []extensions.Field{
 	{Name: fieldWorkspace, Type: extensions.FieldString, Form: workspaceName,
 		Doc: "The gateway's workspace, of lower-case letters, digits and dashes; default: `" + defaultWorkspace + "`."},
 	{Name: fieldImage, Type: extensions.FieldString,
-		Doc: "Image of sandboxes whose profile names none; default: the gateway's. It needs `/bin/sh` and `tar`."},
+		Doc: "Image for profiles that name none; default: the gateway's. It needs `/bin/sh` and `tar`."},
 	{Name: fieldDriver, Type: extensions.FieldString, Enum: drivers,
-		Doc: "What the gateway makes sandboxes with. Sizes are promised only where this is said and is not `vm`, which ignores them."},
+		Doc: "Driver with which the gateway creates sandboxes. Sizes hold only if this is set and is not `vm`, which ignores them."},
 	{Name: fieldArch, Type: extensions.FieldString, Enum: arches, Doc: "Architecture of the gateway's machines; default: `amd64`."},
 	{Name: fieldRegion, Type: extensions.FieldString,
-		Doc: "Where the gateway's machines are. Without it, no profile that demands a region runs here."},
+		Doc: "Where the gateway's machines are. Without it, profiles that require a region do not run here."},
 	pace.Field(defaultPerMinute, ""),
 }
 
 var optionFields = []extensions.Field{
 	{Name: fieldHome, Type: extensions.FieldPath,
-		Doc: "The folder of the image that the sandbox's user may write; default: `" + defaultHome + "`."},
+		Doc: "The image's folder that the sandbox's user may write to; default: `" + defaultHome + "`."},
 	{Name: fieldWorkDir, Type: extensions.FieldPath,
 		Doc: "The workspace; default: `workspace` in `home`, and for `access: ro` `" + defaultFixed + "`. Outside of `home` " +
 			"the image must have it."},
 	{Name: fieldUser, Type: extensions.FieldString,
-		Doc: "The user that everything runs as: `" + defaultUser + "` (the default), if the image has it, or a number other than 0."},
+		Doc: "User that everything runs as: `" + defaultUser + "` (the default), if the image has it, or a number other than 0."},
 	{Name: fieldReadOnly, Type: extensions.FieldStrings,
-		Doc: "Paths that may be read, besides `home`, `/tmp` and the workspace. The image must have each. Default: `" +
+		Doc: "Readable paths besides `home`, `/tmp` and the workspace. The image must have each of them. Default: `" +
 			strings.Join(defaultReadOnly, "`, `") + "`."},
 	{Name: fieldBinaries, Type: extensions.FieldStrings,
-		Doc: "Programs that may use the network where `network.egress` allows it, by their paths inside; `**` matches any part. " +
-			"Default: every one."},
+		Doc: "Programs, by their paths inside, that may use the network where `network.egress` allows it; `**` matches any part. " +
+			"Default: all programs."},
 }
 
 type settings struct {

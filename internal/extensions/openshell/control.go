@@ -70,7 +70,7 @@ func about(s *gateway.Sandbox, id extensions.ID, workspace string) error {
 	m := s.GetMetadata()
 	if m.GetName() != nameOf(id) || m.GetWorkspace() != workspace || !refName.MatchString(m.GetId()) {
 		return extensions.Errorf(extensions.KindUnavailable, "%s answers about %q in %q, not about %s", vendor, extensions.Clean(m.GetName(), 80),
-			extensions.Clean(m.GetWorkspace(), 80), nameOf(id)).WithRemedy("try again; if it stays so, check the gateway")
+			extensions.Clean(m.GetWorkspace(), 80), nameOf(id)).WithRemedy("try again; if this persists, check the gateway")
 	}
 	return nil
 }

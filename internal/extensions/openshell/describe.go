@@ -6,22 +6,22 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-const doc = `Sandboxes behind a gateway of NVIDIA OpenShell, on machines of yours, under a policy of files, processes and network.
+const doc = `Runs sandboxes behind a gateway of NVIDIA OpenShell, on your own machines, under a policy for files, processes and network.
 
-- **Where it runs**: in one workspace of the gateway, which makes sandboxes with Docker, Podman, Kubernetes or as virtual machines.
+- **Where it runs**: in one workspace of the gateway, which creates sandboxes with Docker, Podman, Kubernetes or as virtual machines.
 - **Needs**: a gateway (0.0.111 or newer) on machines with Landlock, a client certificate or an OIDC client for it, and images with
   ` + "`/bin/sh`, `tar`, the user and each path of the policy" + `.
-- **Expiry**: none of the gateway's: ` + "`sweep`" + `.
-- **Leaves behind**: nothing. Its driver keeps the images that it pulled.
+- **Expiry**: the gateway has no deadlines; ` + "`sweep`" + ` ends sandboxes.
+- **Leaves behind**: nothing. The gateway's driver keeps the images that it pulled.
 
-The profile becomes the policy: its workspace's access, its network, and by options its user, the paths that may be read and the programs
-that may use the network. Files are protected by Landlock as a hard requirement, and rules of the network are enforced, not only logged.
-A sandbox is ready only once the gateway says that this policy is loaded and active, and is ended if that fails: so isolation ` + "`policy`" + ` is
-promised, whatever the driver. Everything outside of an allowlist is denied, so a profile that allows the whole network is refused. Programs
-reach what is allowed through the gateway's proxy, which looks names up before it refuses them. A rule names one port.
+The policy comes from the profile: its workspace access, its network, and options for the user, the readable paths and the programs that
+may use the network. Landlock must protect the files, and network rules are enforced, not only logged. A sandbox is ready only once the
+gateway reports this policy as loaded and active; if that fails, the sandbox is ended. So isolation ` + "`policy`" + ` holds for every
+driver. Everything outside an allowlist is denied, so a profile that allows the whole network is refused. Programs reach allowed
+destinations through the gateway's proxy, which looks names up before it refuses them. A rule names one port.
 
-A read-only workspace is what the image has: nothing can be put there under the policy. A pause stops it at the gateway: what runs
-ends, and its files stay. A resume waits until the policy holds anew.`
+A read-only workspace holds what the image has in it: the policy lets nothing be put there. A pause stops the sandbox at the gateway: its
+processes end, and its files stay. A resume waits until the policy is loaded again.`
 
 // Describe implements extensions.Extension.
 func (extension) Describe() extensions.Descriptor {
@@ -33,7 +33,7 @@ func (extension) Describe() extensions.Descriptor {
 		Config:  configFields,
 		Options: optionFields,
 		Credentials: []extensions.CredentialField{{Name: credentialSecret, Env: "OPENSHELL_OIDC_CLIENT_SECRET",
-			Doc: "Secret of the OIDC client; with `" + fieldIssuer + "` only."}},
+			Doc: "Secret of the OIDC client; only with `" + fieldIssuer + "`."}},
 		Powers: []extensions.Power{extensions.PowerExec, extensions.PowerFiles, extensions.PowerPorts, extensions.PowerPause},
 		Find:   extensions.Find{Strength: extensions.FindStrong},
 		List:   extensions.List{Freshness: extensions.ListStrong},

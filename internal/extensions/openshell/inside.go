@@ -108,7 +108,7 @@ func hear(ctx context.Context, s gateway.OpenShell_ExecSandboxInteractiveClient,
 		case ctx.Err() != nil:
 			return 0, context.Cause(ctx)
 		case errors.Is(err, io.EOF):
-			return 0, execwire.Broken(errors.New(vendor + " told no end of it"))
+			return 0, execwire.Broken(errors.New(vendor + " did not report its end"))
 		default:
 			return 0, err
 		}

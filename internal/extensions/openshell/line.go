@@ -22,7 +22,7 @@ import (
 func (b *backend) dial(secret extensions.Secret) error {
 	b.line = grpcline.Line{Vendor: vendor, Effect: effect,
 		Refused: "check the client certificate or the OIDC client, its scopes, and its role in the workspace",
-		Full:    "end a sandbox of this workspace, or give the gateway's machines more room"}
+		Full:    "destroy a sandbox of this workspace, or give the gateway's machines more room"}
 	var secure *tls.Config
 	var err error
 	if b.tls != "" {

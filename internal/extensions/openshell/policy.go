@@ -104,7 +104,7 @@ func (b *backend) enforced(ctx context.Context, want *gateway.SandboxPolicy, s *
 
 func unenforced(format string, args ...any) error {
 	return extensions.Errorf(extensions.KindUnsupported, format, args...).At("isolation").
-		WithRemedy("look at the gateway's log and its settings; the kernel of its machines needs Landlock, and the image each path of the policy")
+		WithRemedy("check the gateway's log and settings; the kernel of its machines needs Landlock, and the image needs each path of the policy")
 }
 
 // differs names what got allows and want does not, or keeps no more; "" = nothing.
@@ -119,13 +119,13 @@ func differs(want, got *gateway.SandboxPolicy) string {
 		return ""
 	}
 	if have.GetIncludeWorkdir() {
-		return "it lets the image's own folder be written"
+		return "it makes the image's own folder writable"
 	}
 	if at := beyond(have.GetReadWrite(), files.GetReadWrite()); at != "" {
-		return "it lets " + at + " be written"
+		return "it makes " + at + " writable"
 	}
 	if at := beyond(have.GetReadOnly(), files.GetReadOnly(), files.GetReadWrite(), baseline); at != "" {
-		return "it lets " + at + " be read"
+		return "it makes " + at + " readable"
 	}
 	if got.GetLandlock().GetCompatibility() != hard {
 		return "its files are protected only where the kernel can"
@@ -140,7 +140,7 @@ func differs(want, got *gateway.SandboxPolicy) string {
 		}
 	}
 	if len(ways(got)) < len(asked) {
-		return "it lacks a rule of the network"
+		return "it lacks a network rule"
 	}
 	return ""
 }

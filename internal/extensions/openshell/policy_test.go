@@ -108,7 +108,7 @@ func TestOnlyAPolicyInForceIsReady(t *testing.T) {
 				Binaries: []*gateway.NetworkBinary{{Path: "/**"}}}
 		}), "evil.example"},
 		"only logged":              {changed(func(p *gateway.SandboxPolicy) { p.NetworkPolicies["sandboxer"].Endpoints[0].Enforcement = "audit" }), "audit"},
-		"a missing destination":    {changed(func(p *gateway.SandboxPolicy) { p.NetworkPolicies = nil }), "lacks a rule"},
+		"a missing destination":    {changed(func(p *gateway.SandboxPolicy) { p.NetworkPolicies = nil }), "lacks a network rule"},
 		"one more folder to write": {changed(func(p *gateway.SandboxPolicy) { p.Filesystem.ReadWrite = append(p.Filesystem.ReadWrite, "/etc") }), "/etc"},
 		"the image's own folder":   {changed(func(p *gateway.SandboxPolicy) { p.Filesystem.IncludeWorkdir = true }), "own folder"},
 		"one more folder to read":  {changed(func(p *gateway.SandboxPolicy) { p.Filesystem.ReadOnly = append(p.Filesystem.ReadOnly, "/root") }), "/root"},

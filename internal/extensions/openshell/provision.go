@@ -33,7 +33,7 @@ func (b *backend) prepare(ctx context.Context, spec extensions.Spec) (func(conte
 			return "", err
 		}
 		if err := about(out.GetSandbox(), spec.ID, b.workspace); err != nil {
-			return "", extensions.Errorf(extensions.KindIndeterminate, "whether it was made is not known: %w", err)
+			return "", extensions.Errorf(extensions.KindIndeterminate, "it is unknown whether it was created: %w", err)
 		}
 		return out.GetSandbox().GetMetadata().GetId(), nil
 	}, err
@@ -43,8 +43,8 @@ func (b *backend) prepare(ctx context.Context, spec extensions.Spec) (func(conte
 func (b *backend) refused(_ extensions.Spec, err error) error {
 	switch {
 	case extensions.IsKind(err, extensions.KindConflict):
-		return extensions.Errorf(extensions.KindUnsupported, "the gateway cannot make it: %w", err).
-			WithRemedy("ask for what the gateway's machines have, or choose another place")
+		return extensions.Errorf(extensions.KindUnsupported, "the gateway cannot create it: %w", err).
+			WithRemedy("request what the gateway's machines have, or choose another place")
 	case extensions.IsKind(err, extensions.KindNotFound):
 		return extensions.Errorf(extensions.KindInvalid, "the gateway does not know the workspace %s: %w", b.workspace, err).
 			WithRemedy("create it, or set `%s` in the binding's config", fieldWorkspace)

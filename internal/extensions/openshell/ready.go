@@ -16,7 +16,7 @@ func (b *backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensi
 }
 
 func (b *backend) waitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (o extensions.Observation, err error) {
-	const remedy = "look at the image, whether it has each path of the policy and its user, and at the gateway's log"
+	const remedy = "check that the image has the policy's user and each of its paths; then see the gateway's log"
 	if err := b.Started(ctx, h, remedy); err != nil {
 		return o, err
 	}

@@ -29,7 +29,7 @@ func (b *backend) refuse(spec extensions.Spec) error {
 
 func (b *backend) tooLong() error {
 	return extensions.Errorf(extensions.KindUnsupported, "the plan ends a sandbox after %s", b.plan.longest).At("ttl").
-		WithRemedy("shorten ttl; if the team's plan allows more, set `plan` in the binding's config to the one it has")
+		WithRemedy("shorten ttl; if the team's plan allows more, set `plan` in the binding's config to that plan")
 }
 
 // refuseContent is the part of refuse about what was asked for.
@@ -43,14 +43,14 @@ func (b *backend) refuseContent(spec extensions.Spec) error {
 	cpu := spec.Resources.RoundUp(b.desc.Capabilities).CPU
 	switch {
 	case spec.Image != nil || spec.Compose != nil || spec.Containers != nil:
-		return unsupported("image", "%s runs images of its own and of the project's repository only", vendor).
+		return unsupported("image", "%s runs only its own images and those of the project's repository", vendor).
 			WithRemedy("push the image to the project's repository and name it in options.image, or choose another place")
 	case extensions.Text(spec.Options, fieldImage) != "" && extensions.Text(spec.Options, fieldRuntime) != "":
 		return extensions.Errorf(extensions.KindInvalid, "options.image and options.runtime both say what it runs").At("options.runtime").
 			WithRemedy("remove one of them")
 	case cpu != nil && int64(*cpu) > b.plan.cpus*1000:
 		return unsupported("resources", "the plan's largest sandbox has %d vCPU and %d MiB, and this one needs %d milli-vCPU", b.plan.cpus,
-			b.plan.cpus*memoryPerCPU, *cpu).WithRemedy("ask for less; memory comes with the vCPUs, %d MiB each", memoryPerCPU)
+			b.plan.cpus*memoryPerCPU, *cpu).WithRemedy("request less; memory comes with the vCPUs, %d MiB each", memoryPerCPU)
 	}
 	return nil
 }

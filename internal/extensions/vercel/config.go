@@ -61,7 +61,7 @@ var configFields = []extensions.Field{
 
 var optionFields = []extensions.Field{
 	{Name: fieldImage, Type: extensions.FieldString,
-		Doc: "Image that the vendor has: one of its own, or of the project's repository. Default: its `universal` image."},
+		Doc: "Image, one of the vendor's own or of the project's repository; default: the vendor's `universal` image."},
 	{Name: fieldRuntime, Type: extensions.FieldString, Doc: "Runtime in place of an image, such as `node24` or `python3.13`."},
 }
 
@@ -111,7 +111,7 @@ func identify(given map[string]extensions.Secret) (identity, error) {
 	}
 	if !idName.MatchString(i.team) || !idName.MatchString(i.project) {
 		return i, extensions.Errorf(extensions.KindUnauthorized, "the credential for %s names no team and project", vendor).
-			WithRemedy("pull a new OIDC token by `vercel env pull`, or set token with team_id (team_…) and project_id (prj_…)")
+			WithRemedy("pull a new OIDC token with `vercel env pull`, or set token with team_id (team_…) and project_id (prj_…)")
 	}
 	return i, nil
 }

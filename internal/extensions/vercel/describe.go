@@ -6,20 +6,20 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-const doc = `MicroVMs of Vercel (vercel.com), billed by the CPU that they use, the memory that they have and their traffic.
+const doc = `Runs sandboxes as microVMs of Vercel (vercel.com), billed by CPU used, memory provisioned and traffic.
 
 - **Where it runs**: at the vendor, in one project of a team. Memory follows the vCPUs: 2048 MiB each.
-- **Needs**: an OIDC token of the project, or an access token with the ids of team and project. Routing considers it only where it is
+- **Needs**: an OIDC token of the project, or an access token with the ids of team and project. Routing considers Vercel only where it is
   configured.
-- **Expiry**: native. A deadline can be moved later only, up to the plan's limit. An ended sandbox stays listed, free of charge, until it is
+- **Expiry**: native. A deadline can only be moved later, up to the plan's limit. An ended sandbox stays listed, free of charge, until it is
   destroyed.
-- **Leaves behind**: nothing but snapshots that were kept, for 30 days after their last use. They hold the files of their sandbox, its
-  secrets among them.
-- **Snapshots** end their sandbox. They carry no id: the ended sandbox, which stays until the snapshot is recorded, says which it is.
+- **Leaves behind**: only kept snapshots, for 30 days after their last use. They contain the files of their sandbox, its secrets
+  among them.
+- **Snapshots** end their sandbox. They carry no id; the ended sandbox identifies its snapshot, and stays until the snapshot is recorded.
 
-It allows networks and names, for every port; names by TLS (SNI). Beside an allowlist, any name can be looked up. A port is reached by anybody
-who knows its address, and only once its URL was asked for. A command has no terminal, and begins once all its input is there. The vendor's
-record of commands has neither their words, variables nor output.`
+Allowlists can hold networks and names, for every port; names are matched by TLS (SNI). With an allowlist, programs can still look up any
+name. Anyone who knows a port's address can reach it, but only once you have asked for its URL. A command has no terminal, and starts
+once all its input is there. The vendor's record of commands contains no arguments, variables or output.`
 
 // lag is how long a listing may miss a change. The vendor promises nothing; a sandbox is looked up by its name at once.
 const lag = 30 * time.Second

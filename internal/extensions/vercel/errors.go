@@ -17,9 +17,9 @@ func named(op string, id extensions.ID, err *error) { *err = failed(op, id, *err
 func judge(a rest.Answer) (extensions.Kind, string) {
 	switch code, _ := a.Said(); {
 	case code == "sandbox_timeout_invalid":
-		return extensions.KindUnsupported, "shorten ttl; if the team's plan allows more, set `plan` in the binding's config to the one it has"
+		return extensions.KindUnsupported, "shorten ttl; if the team's plan allows more, set `plan` in the binding's config to that plan"
 	case code == "sandbox_stopping", code == "sandbox_snapshotting":
-		return extensions.KindUnavailable, "it is being stopped: look at it again"
+		return extensions.KindUnavailable, "it is being stopped: check it again"
 	case a.Status == http.StatusTooManyRequests && !a.Told: // the rate limit says when to come again, the quota cannot
 		return extensions.KindExhausted, "destroy a sandbox of this team, or raise its plan's limit"
 	}
@@ -28,6 +28,6 @@ func judge(a rest.Answer) (extensions.Kind, string) {
 
 // noProject is the error of a call to which only a project that is not there answers "not found".
 func noProject(err error) error {
-	return extensions.Errorf(extensions.KindUnauthorized, "the credential opens no such project: %w", err).
+	return extensions.Errorf(extensions.KindUnauthorized, "the credential has no such project: %w", err).
 		WithRemedy("check project_id and team_id")
 }

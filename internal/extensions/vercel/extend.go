@@ -30,7 +30,7 @@ func (b *backend) Extend(ctx context.Context, h extensions.Handle, to time.Time)
 	}
 	now := b.observe(h.ID, w)
 	if now.Deadline.Sub(to) > time.Second {
-		return extensions.Errorf(extensions.KindUnsupported, "%s can move a deadline later only; it is %s", vendor,
+		return extensions.Errorf(extensions.KindUnsupported, "%s can only move a deadline later; it is %s", vendor,
 			now.Deadline.Format(time.RFC3339)).At("ttl").WithRemedy("destroy it at the earlier time")
 	}
 	if to.Sub(now.StartedAt) > b.plan.longest {

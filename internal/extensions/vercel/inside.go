@@ -100,7 +100,7 @@ func finished(out []byte) (exit int, printed string, err error) {
 		var words string
 		switch err := from.Decode(&l); {
 		case err != nil: // the end of the stream, which comes before the command's if something broke
-			return 0, "", extensions.Errorf(extensions.KindIndeterminate, "%s does not tell how the command ended: %s", vendor,
+			return 0, "", extensions.Errorf(extensions.KindIndeterminate, "%s does not say how the command ended: %s", vendor,
 				extensions.Clean(err.Error(), 100))
 		case l.Stream == "error":
 			return 0, "", extensions.Errorf(extensions.KindIndeterminate, "the sandbox ended while the command ran: %s",

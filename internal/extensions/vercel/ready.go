@@ -22,7 +22,7 @@ func (b *backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensi
 		case running:
 			return "", nil
 		}
-		return "", extensions.Errorf(extensions.KindFailed, "the sandbox did not begin: %s says %s", vendor,
+		return "", extensions.Errorf(extensions.KindFailed, "the sandbox did not start: %s says %s", vendor,
 			extensions.Clean(w.Session.Status, 40))
 	}); err != nil {
 		return o, err

@@ -123,7 +123,7 @@ func (b *backend) StatSnapshot(ctx context.Context, h extensions.SnapshotHandle)
 		return none, err
 	}
 	if json.Unmarshal(h.Data, &of) != nil || of.ID != h.ID || !idName.MatchString(h.Ref) {
-		return none, extensions.Errorf(extensions.KindInvalid, "the handle does not say whose the snapshot %q is", extensions.Clean(h.Ref, 80))
+		return none, extensions.Errorf(extensions.KindInvalid, "the handle names no sandbox of the snapshot %q", extensions.Clean(h.Ref, 80))
 	}
 	var out struct{ Snapshot snapshot }
 	_, err = b.api.Do(ctx, b.kept(http.MethodGet, h, &out))

@@ -34,7 +34,7 @@ func (b *backend) URL(ctx context.Context, h extensions.Handle, port int) (u ext
 	slices.Sort(open)
 	if len(open) > maxPorts {
 		return u, extensions.Errorf(extensions.KindExhausted, "%s opens %d ports of a sandbox, and they are all taken", vendor, maxPorts).
-			WithRemedy("serve what you need by one of them")
+			WithRemedy("serve it on one of those ports")
 	}
 	if err := b.patch(ctx, h.Ref, map[string]any{"ports": open}); err != nil {
 		return u, err
@@ -43,7 +43,7 @@ func (b *backend) URL(ctx context.Context, h extensions.Handle, port int) (u ext
 		return u, err
 	}
 	if u.Address = addressOf(w.Routes, port); u.Address == "" {
-		return u, extensions.Errorf(extensions.KindInternal, "%s opened the port %d and tells no address of it", vendor, port)
+		return u, extensions.Errorf(extensions.KindInternal, "%s opened the port %d and gave no address for it", vendor, port)
 	}
 	return u, nil
 }

@@ -302,7 +302,7 @@ rm -rf "$box/stack"
 step starting
 up
 [ -z "$idle" ] || idle_cpu ||
-	fail unsupported 'this host does not tell what CPU time the containers use, so idleness cannot be seen' 'remove ttl.idle_reap, or let the login read /sys/fs/cgroup'
+	fail unsupported 'this host does not report the CPU time of containers, so idleness cannot be detected' 'remove ttl.idle_reap, or let the login read /sys/fs/cgroup'
 our_time
 manifest_put started "$now" state waiting
 stage=up

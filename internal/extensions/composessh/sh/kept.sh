@@ -56,7 +56,7 @@ kept_take() {
 	esac
 	kept_lock "$1" "$at"
 	case $? in
-	1) fail conflict "the snapshot $snapshot is in use" 'wait until nobody restores it' ;;
+	1) fail conflict "the snapshot $snapshot is in use" 'wait until its restore has ended' ;;
 	2) return 1 ;;
 	esac
 	get_from "$at/manifest" id || fail internal "the record of the snapshot $snapshot in $at cannot be read" 'look at the folder on the host'

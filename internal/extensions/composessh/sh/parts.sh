@@ -120,7 +120,7 @@ parts_fail() {
 	125:*) fail_docker 'the toolbox cannot run' "${said:-${why-}}" ;;
 	*'o space left'* | *'uota exceeded'* | *'rote only'* | *'hort write'*) parts_full ;;
 	esac
-	fail unavailable "the files of $id could not be copied" 'look at them on the host, and try again' "$said"
+	fail unavailable "the files of $id could not be copied" 'check them on the host, and try again' "$said"
 }
 
 # parts_sized puts the sizes that the job printed into the list.

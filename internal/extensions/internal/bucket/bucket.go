@@ -108,6 +108,6 @@ func (b Bucket) do(ctx context.Context, limit time.Duration, method, key string,
 }
 
 func (b Bucket) broken(format string, args ...any) error {
-	return extensions.Errorf(extensions.KindUnavailable, "the vendor's store %s did not take the files: %w", extensions.Clean(b.Name, 80),
+	return extensions.Errorf(extensions.KindUnavailable, "the vendor's store %s did not accept the files: %w", extensions.Clean(b.Name, 80),
 		fmt.Errorf(format, args...)).WithRemedy("try again")
 }

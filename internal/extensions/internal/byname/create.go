@@ -57,7 +57,7 @@ func (p *Place[T]) decided(ctx context.Context, spec extensions.Spec, refused er
 	case extensions.IsKind(err, extensions.KindUnauthorized) && extensions.IsKind(refused, extensions.KindUnauthorized):
 		return extensions.Handle{}, refused // it listens to none of our calls
 	case err != nil:
-		return nameless, extensions.Errorf(extensions.KindIndeterminate, "whether %s made it is not known: %w", p.Vendor, refused)
+		return nameless, extensions.Errorf(extensions.KindIndeterminate, "it is unknown whether %s created it: %w", p.Vendor, refused)
 	case !extensions.IsKind(refused, extensions.KindConflict):
 		return nameless, extensions.Errorf(extensions.KindIndeterminate, "the create failed, and the sandbox exists: %w", refused)
 	case told.ID != spec.ID:

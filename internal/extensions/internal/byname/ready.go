@@ -32,7 +32,7 @@ func (p *Place[T]) Started(ctx context.Context, h extensions.Handle, remedy stri
 func (p *Place[T]) Runs(ctx context.Context, h extensions.Handle) (extensions.Observation, error) {
 	_, told, err := p.Owned(ctx, h)
 	if err == nil && told.Phase != extensions.PhaseReady {
-		err = extensions.Errorf(extensions.KindFailed, "it does not run any more: %s", told.Reason)
+		err = extensions.Errorf(extensions.KindFailed, "it no longer runs: %s", told.Reason)
 	}
 	if err != nil {
 		return extensions.Observation{}, err

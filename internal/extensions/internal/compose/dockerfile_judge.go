@@ -163,7 +163,7 @@ func (j *judging) from(in Instruction) {
 	if len(words) == 3 && strings.EqualFold(words[1], "AS") {
 		name = strings.ToLower(words[2])
 	} else if len(words) != 1 {
-		j.refuse("dockerfile", in.Line, "FROM is no image, or an image AS a name")
+		j.refuse("dockerfile", in.Line, "FROM is neither an image nor an image AS a name")
 		return
 	}
 	j.stages = append(j.stages, name)

@@ -29,13 +29,13 @@ func (p *Project) Notes(shut bool) []string {
 	}
 	var notes []string
 	if len(restarts) > 0 {
-		notes = append(notes, "restart policies are dropped, of "+some(restarts)+": a service that ends stays down, and nothing restarts after "+
-			"a reboot, where nothing would enforce its deadline")
+		notes = append(notes, "restart policies of "+some(restarts)+" are dropped: a service that ends stays down, and nothing restarts after "+
+			"a reboot, when nothing would enforce the deadline")
 	}
 	if len(ports) > 0 {
-		notes = append(notes, "ports are not published, of "+some(ports)+": the network is denied by default; `sandboxer sandbox forward` "+
-			"reaches them, "+
-			"and on a host with allow_firewall options.ext.compose-ssh.publish: \"loopback\" publishes them; set \"none\" to silence this")
+		notes = append(notes, "ports of "+some(ports)+" are not published: the network is denied by default. `sandboxer sandbox forward` "+
+			"reaches them. "+
+			"On a host with allow_firewall, options.ext.compose-ssh.publish: \"loopback\" publishes them; set \"none\" to silence this")
 	}
 	return notes
 }

@@ -14,13 +14,13 @@ func TestWhatIsLeftOutIsNoted(t *testing.T) {
 		"{a: {image: x, restart: 'no', deploy: {restart_policy: {condition: any}}}}":              nil,
 		"{a: {image: x, profiles: [off], restart: always, ports: [80]}, b: {image: x}}":           nil,
 		"{a: {image: x, expose: [80]}}":                                                           nil,
-		"{a: {image: x, restart: always}, b: {image: x}, c: {image: x, restart: 'on-failure:3'}}": {"restart policies are dropped, of a, c: "},
-		"{a: {image: x, deploy: {restart_policy: {condition: on-failure}}}}":                      {"restart policies are dropped, of a: "},
-		"{a: {image: x, deploy: {restart_policy: {max_attempts: 3}}}}":                            {"restart policies are dropped, of a: "},
-		"{a: {image: x, ports: ['8080:80', '80', '53:53/udp']}, b: {image: x, ports: ['443']}}": {"ports are not published, of a (80, " +
-			"53/udp), b (443): "},
+		"{a: {image: x, restart: always}, b: {image: x}, c: {image: x, restart: 'on-failure:3'}}": {"restart policies of a, c are dropped: "},
+		"{a: {image: x, deploy: {restart_policy: {condition: on-failure}}}}":                      {"restart policies of a are dropped: "},
+		"{a: {image: x, deploy: {restart_policy: {max_attempts: 3}}}}":                            {"restart policies of a are dropped: "},
+		"{a: {image: x, ports: ['8080:80', '80', '53:53/udp']}, b: {image: x, ports: ['443']}}": {"ports of a (80, " +
+			"53/udp), b (443) are not published: "},
 		"{a: {image: x, ports: ['80'], restart: unless-stopped}}": {"restart policies",
-			"ports are not published, of a (80)"},
+			"ports of a (80) are not published"},
 	} {
 		in := Input{Source: pack(t, map[string]string{"compose.yaml": "services: " + body + "\n"}, nil), Deny: true}
 		p, err := Load(t.Context(), in)

@@ -68,7 +68,7 @@ func (s Shell) Get(ctx context.Context, at string) ([]byte, error) {
 	}
 	text, err := s.do(ctx, readFile, nil, at)
 	if extensions.IsKind(err, extensions.KindIndeterminate) {
-		err = extensions.Errorf(extensions.KindUnavailable, "%s was not heard: %w", s.Where, err).WithRemedy("try again")
+		err = extensions.Errorf(extensions.KindUnavailable, "no answer from %s: %w", s.Where, err).WithRemedy("try again")
 	}
 	return text, err
 }

@@ -39,7 +39,7 @@ func (t Transport) Output(ctx context.Context, argv ...string) (out string, exit
 	var b bytes.Buffer
 	exit, err = t(ctx, Process{Argv: argv, Stdin: bytes.NewReader(nil), Stdout: &b, Stderr: io.Discard})
 	if extensions.IsKind(err, extensions.KindIndeterminate) {
-		err = extensions.Errorf(extensions.KindUnavailable, "the sandbox was not heard: %w", err).WithRemedy("try again")
+		err = extensions.Errorf(extensions.KindUnavailable, "no answer from the sandbox: %w", err).WithRemedy("try again")
 	}
 	return b.String(), exit, err
 }
@@ -124,8 +124,8 @@ func start(ctx context.Context, s *Session, base string, transport Transport) er
 			dir = s.Request.Dir
 		}
 		if !strings.HasPrefix(dir, "/") {
-			return extensions.Errorf(extensions.KindUnsupported, "this place has no workspace, so the folder %q leads nowhere",
-				extensions.Clean(dir, 200)).At("dir").WithRemedy("give an absolute folder")
+			return extensions.Errorf(extensions.KindUnsupported, "this place has no workspace for the relative folder %q",
+				extensions.Clean(dir, 200)).At("dir").WithRemedy("give an absolute path")
 		}
 	}
 	limit, up := s.Limit()
@@ -144,8 +144,8 @@ func start(ctx context.Context, s *Session, base string, transport Transport) er
 
 // Broken is the error of a command that runs on, or does not, or never began.
 func Broken(err error) error {
-	return extensions.Errorf(extensions.KindIndeterminate, "the connection broke when the command may have begun: %w", err).
-		WithRemedy("look whether it ran before you run it again")
+	return extensions.Errorf(extensions.KindIndeterminate, "the connection broke after the command may have started: %w", err).
+		WithRemedy("check whether it ran before you run it again")
 }
 
 // notBegun explains a program that ended with exit before it started the command; nil if it did start it.
@@ -163,13 +163,13 @@ func (t *streams) notBegun(exit int) error {
 	case 126, 127:
 		return extensions.Errorf(extensions.KindUnsupported, "the sandbox has no shell that could start the command: "+
 			"/bin/sh ended with code %d: %s", exit, said).
-			WithRemedy("use an image with a POSIX shell as /bin/sh, and nothing else is needed")
+			WithRemedy("use an image with a POSIX shell as /bin/sh; it needs nothing else")
 	case notRead:
 		said = "the command did not arrive completely"
 	}
 	return extensions.Errorf(extensions.KindUnavailable, "the sandbox's shell ended with code %d before it started the command: %s",
 		exit, said).
-		WithRemedy("try again; check the sandbox's memory, its number of processes and what its /bin/sh is")
+		WithRemedy("try again; check the sandbox's memory, its number of processes and its /bin/sh")
 }
 
 // handing is the program, then the command's own input.

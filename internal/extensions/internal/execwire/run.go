@@ -112,9 +112,9 @@ func givenUp(ctx context.Context, err error) error {
 	case errors.Is(ctx.Err(), context.Canceled):
 		return extensions.Errorf(extensions.KindInterrupted, "the command was abandoned and killed: %w", err)
 	case ctx.Err() != nil:
-		return extensions.Errorf(extensions.KindTimeout, "the command was killed when the call's time was over: %w", ctx.Err())
+		return extensions.Errorf(extensions.KindTimeout, "the command was killed when the call's time was up: %w", ctx.Err())
 	}
-	return extensions.Errorf(extensions.KindTimeout, "the command's time was over, and the host did not answer: %w", err).
+	return extensions.Errorf(extensions.KindTimeout, "the command's time was up, and the host did not answer: %w", err).
 		WithRemedy("check the host: the command may still run there")
 }
 

@@ -124,7 +124,7 @@ func (t *streams) left() error {
 		}
 	}
 	return extensions.Errorf(extensions.KindIndeterminate, "the command's script ended without a result").
-		WithRemedy("check the memory and disk of where it ran, and what ended it")
+		WithRemedy("check memory and disk where it ran, and what ended it")
 }
 
 // maxNoise is what is kept of a stream before the command begins, in bytes.

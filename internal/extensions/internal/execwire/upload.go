@@ -63,7 +63,7 @@ const gone = "?"
 
 // errGone ends the wait for a command that is gone, which cannot be told from one that is not heard for a while by its Kind.
 var errGone = extensions.Errorf(extensions.KindIndeterminate, "the command is gone without an exit code: the sandbox was restarted, or "+
-	"killed it").WithRemedy("look what it did before you run it again")
+	"killed it").WithRemedy("check what it did before you run it again")
 
 // errNotStarted marks an error that came before the command could begin, whatever was read of its input.
 var errNotStarted = errors.New("the command was not started")
@@ -104,7 +104,7 @@ func (u *upload) bring(ctx context.Context) error {
 	case exit == 126, exit == 127:
 		return lacking()
 	case exit != 0:
-		return extensions.Errorf(extensions.KindUnavailable, "the sandbox cannot make the folder %s: mkdir ended with code %d: %w",
+		return extensions.Errorf(extensions.KindUnavailable, "the sandbox cannot create the folder %s: mkdir ended with code %d: %w",
 			u.room, exit, errNotStarted).WithRemedy("check the sandbox's disk and its /tmp")
 	}
 	var words strings.Builder
@@ -123,8 +123,8 @@ func (u *upload) bring(ctx context.Context) error {
 	bounded := &bounded{from: in, left: most}
 	err = u.Put(ctx, File{Path: u.room + "/do", Content: strings.NewReader(program)}, File{Path: u.room + "/in", Content: bounded})
 	if bounded.left < 0 {
-		return extensions.Errorf(extensions.KindInvalid, "the input has more than %d MiB, and this place takes no stream", most>>20).
-			WithRemedy("send it as a file first, and let the command read that")
+		return extensions.Errorf(extensions.KindInvalid, "the input is larger than %d MiB, and this place does not stream input", most>>20).
+			WithRemedy("copy it in as a file first, and let the command read the file")
 	}
 	return notStarted(err)
 }
@@ -166,8 +166,8 @@ func (u *upload) follow(ctx context.Context) (int, error) {
 			return 0, notStarted(err)
 		case kind != extensions.KindIndeterminate && kind != extensions.KindUnavailable && kind != extensions.KindUnreachable,
 			time.Since(heard) > last:
-			return 0, extensions.Errorf(extensions.KindIndeterminate, "what became of the command cannot be read: %w", err).
-				WithRemedy("look whether it ran before you run it again")
+			return 0, extensions.Errorf(extensions.KindIndeterminate, "the command's outcome cannot be read: %w", err).
+				WithRemedy("check whether it ran before you run it again")
 		}
 		var told *extensions.Error
 		if errors.As(err, &told) {
@@ -227,12 +227,12 @@ func (u *upload) told(code int, printed string) (first, both int64, exit string,
 			return first, both, exit, nil
 		}
 	}
-	return 0, 0, "", extensions.Errorf(extensions.KindIndeterminate, "the sandbox's shell ended with code %d and told nothing: %s", code,
+	return 0, 0, "", extensions.Errorf(extensions.KindIndeterminate, "the sandbox's shell ended with code %d and reported nothing: %s", code,
 		extensions.LastLines(printed, 300))
 }
 
 func lacking() error {
-	return extensions.Errorf(extensions.KindUnsupported, "the image lacks small programs that commands need here").
+	return extensions.Errorf(extensions.KindUnsupported, "the image lacks programs that commands need here").
 		WithRemedy("use an image with a shell, head, mkdir, mv, rm, sleep, tail and wc")
 }
 

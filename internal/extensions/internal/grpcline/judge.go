@@ -45,7 +45,7 @@ func (l *Line) classified(ctx context.Context, method string, of *sent, err erro
 	}
 	if l.Soon != nil {
 		if wait, ok := l.Soon(st); ok {
-			e := extensions.Errorf(extensions.KindUnavailable, "%s takes fewer calls: %w", l.Vendor, said).
+			e := extensions.Errorf(extensions.KindUnavailable, "%s limits calls: %w", l.Vendor, said).
 				WithRemedy("try again later, or create fewer at once (terraform apply -parallelism)")
 			e.RetryAfter = wait
 			return e
@@ -67,9 +67,9 @@ func (l *Line) classified(ctx context.Context, method string, of *sent, err erro
 	}
 	switch {
 	case of.left.Load() && l.Effect(method):
-		return extensions.Errorf(extensions.KindIndeterminate, "whether %s did it is not known: %w", l.Vendor, said)
+		return extensions.Errorf(extensions.KindIndeterminate, "it is unknown whether %s did it: %w", l.Vendor, said)
 	case ctx.Err() != nil:
-		return extensions.Errorf(extensions.KindOf(ctx.Err()), "%s was not heard: %w", l.Vendor, ctx.Err())
+		return extensions.Errorf(extensions.KindOf(ctx.Err()), "no answer from %s: %w", l.Vendor, ctx.Err())
 	case of.answered.Load():
 		return told(extensions.KindUnavailable, "try again later")
 	}

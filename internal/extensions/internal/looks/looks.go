@@ -27,7 +27,7 @@ func Each(ctx context.Context, vendor string, handles []extensions.Handle,
 			case extensions.IsKind(err, extensions.KindNotFound), extensions.IsKind(err, extensions.KindConflict):
 				o = extensions.Observation{ID: h.ID, Handle: h, Phase: extensions.PhaseAbsent}
 			default:
-				o = extensions.Observation{ID: h.ID, Handle: h, Phase: extensions.PhaseUnreachable, Reason: vendor + " did not tell",
+				o = extensions.Observation{ID: h.ID, Handle: h, Phase: extensions.PhaseUnreachable, Reason: vendor + " did not answer",
 					Err: extensions.Failed("status", h.ID, err, nil)}
 			}
 			out[i] = o

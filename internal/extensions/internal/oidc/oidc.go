@@ -117,11 +117,11 @@ func (c *Client) endpoint(ctx context.Context) (string, error) {
 		return "", &oauth2.RetrieveError{Response: resp}
 	}
 	if err := json.NewDecoder(io.LimitReader(resp.Body, maxSaid)).Decode(&says); err != nil {
-		return "", fmt.Errorf("what it says of itself cannot be read: %w", err)
+		return "", fmt.Errorf("its description cannot be read: %w", err)
 	}
 	u, err := webcall.Address(says.Tokens)
 	if err != nil || strings.TrimSuffix(says.Issuer, "/") != c.issuer || u.Scheme == "http" && !strings.HasPrefix(c.issuer, "http:") {
-		return "", extensions.Errorf(extensions.KindInvalid, "the OIDC issuer %s names no safe address for tokens, or calls itself otherwise",
+		return "", extensions.Errorf(extensions.KindInvalid, "the OIDC issuer %s names no safe token address, or names itself differently",
 			c.issuer).WithRemedy("check the issuer's address")
 	}
 	return u.String(), nil

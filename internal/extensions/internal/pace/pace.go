@@ -19,7 +19,7 @@ const (
 // Field is the binding's configuration of it. because, which may be "", says where the default comes from.
 func Field(otherwise int64, because string) extensions.Field {
 	return extensions.Field{Name: name, Type: extensions.FieldInt, Max: most,
-		Doc: fmt.Sprintf("Sandboxes that one process creates in a minute at most; default: %d%s.", otherwise, because)}
+		Doc: fmt.Sprintf("Most sandboxes that one process creates per minute; default: %d%s.", otherwise, because)}
 }
 
 // Of returns the limiter of a binding whose configuration was checked. A minute's creates may come at once.

@@ -90,7 +90,7 @@ func (h *host) forwardError(ctx context.Context, network, addr string, err error
 	if !errors.As(err, &no) {
 		return h.openError(ctx, err)
 	}
-	what := fmt.Sprintf("%s does not connect us to %s (%s)", h.name, extensions.Clean(addr, 200), extensions.Clean(no.Message, 200))
+	what := fmt.Sprintf("%s does not connect to %s (%s)", h.name, extensions.Clean(addr, 200), extensions.Clean(no.Message, 200))
 	switch {
 	case no.Reason == ssh.Prohibited || no.Reason == ssh.UnknownChannelType:
 		return extensions.Errorf(extensions.KindUnsupported, "%s: its sshd forbids it", what).WithRemedy("%s", forwardRemedy(network))

@@ -88,7 +88,7 @@ func (j *job) explain(ctx context.Context, exit int, err error) error {
 	}
 	e := started(extensions.KindIndeterminate, "a script on %s %s, and its outcome is unknown: %w", h.name, phase(begun), err)
 	if !begun {
-		e = e.WithRemedy("log in with ssh and see what the account's shell prints or waits for")
+		e = e.WithRemedy("log in with ssh and check what the account's shell prints or waits for")
 	}
 	return e
 }

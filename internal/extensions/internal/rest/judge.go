@@ -16,7 +16,7 @@ import (
 // unsent is the error of a call that never left because its context ended.
 func (c *Client) unsent(ctx context.Context, err error) error {
 	if ctx.Err() == nil { // the limiter foresees that the deadline comes first
-		return extensions.Errorf(extensions.KindUnavailable, "calls to %s have to wait: %s", c.Vendor, c.words(err.Error())).
+		return extensions.Errorf(extensions.KindUnavailable, "calls to %s must wait: %s", c.Vendor, c.words(err.Error())).
 			WithRemedy("try again later, or create fewer at once (terraform apply -parallelism)")
 	}
 	return fmt.Errorf("nothing was sent to %s: %w", c.Vendor, ctx.Err())
@@ -27,9 +27,9 @@ func (c *Client) lost(ctx context.Context, k Call, maybe bool, err error) error 
 	said := errors.New(c.words(err.Error()))
 	switch {
 	case maybe && k.effect():
-		return extensions.Errorf(extensions.KindIndeterminate, "whether %s did it is not known: %w", c.Vendor, said)
+		return extensions.Errorf(extensions.KindIndeterminate, "it is unknown whether %s did it: %w", c.Vendor, said)
 	case ctx.Err() != nil:
-		return extensions.Errorf(extensions.KindOf(ctx.Err()), "%s was not heard: %w", c.Vendor, ctx.Err())
+		return extensions.Errorf(extensions.KindOf(ctx.Err()), "no answer from %s: %w", c.Vendor, ctx.Err())
 	}
 	remedy := "check the network, and the address if you changed it"
 	if webcall.Untrusted(err) {

@@ -16,7 +16,7 @@ func Pages(vendor string, page func(token string) (next string, err error)) erro
 		}
 		if seen[next] || len(seen) == MaxPages {
 			return extensions.Errorf(extensions.KindUnavailable, "the listing of %s does not end (%d pages)", vendor, len(seen)+1).
-				WithRemedy("try again; if it stays so, check the address of the vendor")
+				WithRemedy("try again; if this persists, check the vendor's address")
 		}
 		seen[next] = true
 		token = next

@@ -245,7 +245,7 @@ func cause(ctx context.Context, err error) error {
 // read takes the body of a success.
 func (c *Client) read(ctx, limited context.Context, k Call, resp *http.Response) error {
 	if webcall.IsPage(resp.Header) {
-		return c.lost(ctx, k, k.effect(), errors.New("a web page came instead of an answer"))
+		return c.lost(ctx, k, k.effect(), errors.New("it answered with a web page"))
 	}
 	b, err := io.ReadAll(io.LimitReader(resp.Body, c.MaxBody+1))
 	switch {
@@ -262,7 +262,7 @@ func (c *Client) read(ctx, limited context.Context, k Call, resp *http.Response)
 		return c.odd(k, "the answer is not what its description promises: %s", c.words(err.Error()))
 	}
 	if k.Is != nil && !k.Is() {
-		return c.odd(k, "the answer is about another object than the one asked for")
+		return c.odd(k, "the answer is about a different object")
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func (s *Shelf) Check(h extensions.SnapshotHandle) error {
 		return err
 	}
 	if !s.Ref.MatchString(h.Ref) {
-		return extensions.Errorf(extensions.KindInvalid, "%q is no snapshot of %s", extensions.Clean(h.Ref, 80), s.Vendor)
+		return extensions.Errorf(extensions.KindInvalid, "%q is not a snapshot of %s", extensions.Clean(h.Ref, 80), s.Vendor)
 	}
 	return nil
 }
@@ -146,7 +146,7 @@ func (s *Shelf) busy(ctx context.Context) error {
 	}
 	of, err := s.Taking(ctx)
 	if err == nil && of != "" {
-		e := extensions.Errorf(extensions.KindConflict, "%s takes a snapshot of %s, and does not list it before it has", s.Vendor, of)
+		e := extensions.Errorf(extensions.KindConflict, "%s is still taking a snapshot of %s, and does not list it yet", s.Vendor, of)
 		e.RetryAfter = takingPause
 		return e
 	}

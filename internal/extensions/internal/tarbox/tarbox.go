@@ -224,7 +224,7 @@ func (e End) refused() error {
 	at := extensions.Clean(e.Path, 400) + " in " + e.Where
 	switch e.Exit {
 	case noArchiver:
-		return extensions.Errorf(extensions.KindUnsupported, "files cannot go in or out of %s: %w", e.Where, ErrNoArchiver).
+		return extensions.Errorf(extensions.KindUnsupported, "files cannot be copied into or out of %s: %w", e.Where, ErrNoArchiver).
 			WithRemedy("use an image with tar and sh")
 	case noPath:
 		return extensions.Errorf(extensions.KindNotFound, "there is no %s", at).
@@ -245,7 +245,7 @@ func (e End) refused() error {
 		}
 	}
 	return extensions.Errorf(extensions.KindUnavailable, "the transfer to or from %s failed with code %d%s", at, e.Exit, detail).
-		WithRemedy("look at the sandbox, then try again")
+		WithRemedy("check the sandbox, then try again")
 }
 
 // PackArguments are those of the script pack after the path.
