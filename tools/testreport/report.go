@@ -137,7 +137,7 @@ func (r *report) fail(k key) {
 }
 
 func panics(line string) bool {
-	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ")
+	return strings.HasPrefix(line, "panic: ") || strings.HasPrefix(line, "fatal error: ") || strings.HasPrefix(line, "SIGQUIT: ")
 }
 
 // few returns, by package, the tests that failed without a subtest's name if they are at most limit and may have failed
