@@ -62,7 +62,7 @@ func TestAnExportIsCheckedByItself(t *testing.T) {
 		"field twice": {func(s []string) []string { s[1] = strings.Replace(s[1], "{", `{"type":"other",`, 1); return s },
 			`names "type" twice`},
 		"cut in a line":    {func(s []string) []string { s[len(s)-1] = s[len(s)-1][:40]; return s }, "it is no event"},
-		"something else":   {func(s []string) []string { return append(s, `{"id":"x"}`) }, "no event"},
+		"something else":   {func(s []string) []string { return append(s, `{"id":"x"}`) }, "not a ledger event"},
 		"no JSON":          {func(s []string) []string { return append(s, `hello`) }, "no event"},
 		"the end cut off":  {func(s []string) []string { return s[:len(s)-1] }, ""},
 		"nothing is there": {func([]string) []string { return nil }, ""},
