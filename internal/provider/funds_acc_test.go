@@ -99,7 +99,7 @@ func TestAPlanCountsItsSandboxesTogether(t *testing.T) {
 	}
 	before := b.written()
 	b.run(resource.TestStep{Config: two("1h"), PlanOnly: true,
-		ExpectError: regexp.MustCompile(`(?s)available\s+\(limit:\s+budget\s+month\s+of\s+acme/web\)\s+beside\s+0\.05\d+\s+for\s+others\s+of\s+this\s+plan;\s+a\s+ttl\s+of\s+at\s+most\s+\d+m\s+fits`)},
+		ExpectError: regexp.MustCompile(`(?s)available\s+\(limit:\s+budget\s+month\s+of\s+acme/web\)\s+after\s+0\.05\d+\s+for\s+others\s+in\s+this\s+plan;\s+a\s+ttl\s+of\s+at\s+most\s+\d+m\s+fits`)},
 		resource.TestStep{PreConfig: func() {
 			if after := b.written(); !reflect.DeepEqual(before, after) {
 				t.Errorf("planning wrote: %v, before %v", after, before)
@@ -123,7 +123,7 @@ func TestAPlanCountsLaterEndsTogether(t *testing.T) {
 	}
 	b.run(resource.TestStep{Config: two("30m", "30m")},
 		resource.TestStep{Config: two("1h", "1h"), PlanOnly: true,
-			ExpectError: regexp.MustCompile(`(?s)limit:\s+budget\s+month\s+of\s+acme/web\)\s+beside\s+0\.05\d+\s+for\s+others\s+of\s+this\s+plan`)},
+			ExpectError: regexp.MustCompile(`(?s)limit:\s+budget\s+month\s+of\s+acme/web\)\s+after\s+0\.05\d+\s+for\s+others\s+in\s+this\s+plan`)},
 		resource.TestStep{Config: two("1h", "30m")},
 		resource.TestStep{Config: two("20m", "30m")},
 		resource.TestStep{Config: two("20m", "1h")},
