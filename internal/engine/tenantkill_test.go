@@ -32,6 +32,7 @@ func TestAKillAtAnyStepAtAVendorConverges(t *testing.T) {
 			h.extendKilled()
 			h.modeKilled()
 			h.snapshotKilled()
+			h.restoreKilled()
 			h.billed()
 			h.closed()
 		})
@@ -137,6 +138,33 @@ func (h tenant) snapshotKilled() {
 	}
 	h.unkeepAll()
 	h.leaves("snapshot", rec)
+}
+
+// restoreKilled kills creates from a snapshot: then the vendor has the one sandbox with its files, and the snapshot stays.
+func (h tenant) restoreKilled() {
+	h.t.Helper()
+	if !h.descriptor.Has(extensions.PowerSnapshot) {
+		return
+	}
+	source := h.converge(h.profile, "one")
+	h.sh(source, "echo kept >f")
+	snap := h.keep(h.now(source), engine.SnapshotRequest{Name: "kept", Retention: "30d", AllowEnd: h.descriptor.Snapshots.EndsSource})
+	if !h.descriptor.Snapshots.EndsSource {
+		h.leaves("restore", source)
+	}
+	for _, point := range failpointtest.Names("engine.create.") {
+		h.dies(order{Do: "create", Name: "one", Snapshot: snap.ID}, point)
+		if there := h.there(); len(there) > 1 {
+			h.t.Errorf("restore, %s: the killed run left %v", point, there)
+		}
+		restored := h.convergeTo(order{Profile: h.profile, Name: "one", Snapshot: snap.ID})
+		if got := h.sh(restored, "cat f"); got != "kept\n" {
+			h.t.Errorf("restore, %s: it reads %q", point, got)
+		}
+		h.leaves("restore, "+point, restored)
+		h.sameKept("restore, " + point)
+	}
+	h.unkeepAll()
 }
 
 // lastSnapshotKilled kills snapshots that end their sandbox: then either it runs on, or its snapshot is kept and it is settled.
