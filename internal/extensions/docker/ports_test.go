@@ -15,10 +15,9 @@ import (
 
 // streamed is what an engine sends of one stream of a command.
 func streamed(from stdcopy.StdType, text string) []byte {
-	head := make([]byte, 8)
-	head[0] = byte(from)
+	head := [8]byte{byte(from)}
 	binary.BigEndian.PutUint32(head[4:], uint32(len(text)))
-	return append(head, text...)
+	return append(head[:], text...)
 }
 
 // An engine copies a command's two streams side by side: what a port says first may come before the word that it is connected.

@@ -49,8 +49,8 @@ func createCeiling(t *testing.T, address NewAddress) {
 	clock.at = clock.at.Add(3 * time.Minute)
 	must(begin(Account, true, web, org, billed))(t)
 	_, err := begin(Account, false, web, org)
-	e := refusedTooFast(t, err, "2 sandboxes were started for acme/web in the last 10m (limit: 2 per 10m of policy.web); the next is possible "+
-		"at 2026-03-01T12:10:00Z, in 7m")
+	e := refusedTooFast(t, err, "2 sandboxes were started for acme/web in the last 10m (limit: 2 per 10m of policy.web); the next is "+
+		"possible at 2026-03-01T12:10:00Z, in 7m")
 	var x *extensions.Error
 	if !errors.As(err, &x) || x.RetryAfter < 6*time.Minute || x.RetryAfter > 7*time.Minute || e.Count != 2 {
 		t.Errorf("%+v", x)
