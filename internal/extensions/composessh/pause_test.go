@@ -30,7 +30,7 @@ func TestAStackIsPausedAsAWhole(t *testing.T) {
 		}
 	}
 	docker(t, "unpause", string(h.ID)+"-worker-1")
-	if o := s.observe(t, b, h); o.Phase != extensions.PhasePaused || !strings.Contains(o.Reason, "worker runs all the same") {
+	if o := s.observe(t, b, h); o.Phase != extensions.PhasePaused || !strings.Contains(o.Reason, "worker is still running") {
 		t.Errorf("with one service running it is %s: %s", o.Phase, o.Reason)
 	}
 	if o, err := b.Resume(t.Context(), h, spec.Deadline); err != nil || o.Phase != extensions.PhaseReady || o.Reason != "" {
