@@ -39,7 +39,9 @@ func (b *backend) resume(ctx context.Context, h extensions.Handle) (o extensions
 	}
 	err = b.guarded(ctx, s.GetSpec().GetPolicy(), h)
 	if extensions.IsKind(err, extensions.KindUnsupported) {
-		if _, stop := b.Pause(context.WithoutCancel(ctx), h); stop != nil {
+		again, cancel := context.WithTimeout(context.WithoutCancel(ctx), gone.Timeout)
+		defer cancel()
+		if _, stop := b.Pause(again, h); stop != nil {
 			err = extensions.Errorf(extensions.KindUnsupported, "%w; it was not stopped again: %w", err, stop)
 		}
 	}
