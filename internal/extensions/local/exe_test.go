@@ -4,6 +4,7 @@ package local
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,10 +56,9 @@ func TestTheExecutableOfAnInitCannotBeChanged(t *testing.T) {
 func TestARunWhoseExecutableWasReplacedStillStartsSandboxes(t *testing.T) {
 	t.Parallel()
 	b, id := openBackend(t, t.TempDir(), nil), testSpec(t).ID
-	self, err := os.ReadFile("/proc/self/exe")
-	must(t, err)
 	old := filepath.Join(t.TempDir(), "sandboxer")
-	must(t, os.WriteFile(old, self, 0o755))
+	// By another process: what this one writes, its other children may hold open, and then it cannot be run.
+	must(t, exec.CommandContext(t.Context(), "cp", fmt.Sprintf("/proc/%d/exe", os.Getpid()), old).Run())
 	cmd := exec.Command(old)
 	cmd.Env = []string{driverEnv + "=replaced", driverStateEnv + "=" + filepath.Dir(b.settings.root), driverIDEnv + "=" + string(id),
 		driverLifeEnv + "=" + time.Minute.String(), launcherEnv + "=" + testLauncher()}
