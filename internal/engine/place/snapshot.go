@@ -60,18 +60,21 @@ func (b *Backend) ReadSnapshot(ctx context.Context, h extensions.SnapshotHandle,
 		func(ctx context.Context) error { return x.ReadSnapshot(ctx, h, w) })
 }
 
-// FindSnapshotSettled looks up a snapshot by ID, repeatedly while the place is busy with one, and until its look-ups must show it.
+// FindSnapshotSettled looks up a snapshot by ID, repeatedly while the place is busy with one, and until its look-ups must show it:
+// what ended between the place's list and its word that it is not busy is in a later list.
 func (b *Backend) FindSnapshotSettled(ctx context.Context, id string) (extensions.SnapshotHandle, error) {
 	find, start := b.Binding.Descriptor.Snapshots.Find, time.Now()
+	idle := start // since when the place is not known to be busy
 	for {
 		h, err := b.FindSnapshot(ctx, id)
 		if pause := busy(err); pause > 0 && time.Since(start) < busyLimit && flight.Sleep(ctx, pause) == nil {
+			idle = time.Now()
 			continue
 		}
 		switch {
 		case find.Strength != extensions.FindEventual || !extensions.IsKind(err, extensions.KindIndeterminate):
 			return h, err
-		case time.Since(start) >= find.Settle:
+		case time.Since(idle) >= find.Settle:
 			return h, extensions.Errorf(extensions.KindNotFound, "not found within %s", find.Settle)
 		case flight.Sleep(ctx, find.Settle/8) != nil:
 			return h, err

@@ -159,8 +159,8 @@ lost_layer() {
 }
 
 # bound_steps LOG IDS PIDS gives each container of a build its process limit once docker has created it, which is before
-# it starts unless the host is busy: the builder has no option for that. Only docker knows which containers exist, and only the log which of
-# them belong to this build; a step cannot know another's id to write it there.
+# it starts unless the host is busy: the builder has no option for that. Only docker knows which containers exist, and
+# only the log which of them belong to this build; a step cannot know another's id to write it there.
 bound_steps() {
 	steps= bounder=
 	[ "$3" != 0 ] || return 0
