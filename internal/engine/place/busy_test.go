@@ -46,3 +46,35 @@ func TestWhatIsStillWorkedOnIsWaitedFor(t *testing.T) {
 		t.Errorf("%v after %d looks", err, b.looks)
 	}
 }
+
+// taking lists a snapshot only after it was taken, and once more than that: its list is older than its word that it is idle.
+type taking struct {
+	extensions.Backend
+	extensions.Snapshotter
+	looks int
+}
+
+func (b *taking) FindSnapshot(_ context.Context, id string) (extensions.Snapshot, error) {
+	switch b.looks++; b.looks {
+	case 1:
+		e := extensions.Errorf(extensions.KindConflict, "it takes one")
+		e.RetryAfter = 1100 * time.Millisecond
+		return extensions.Snapshot{}, e
+	case 2:
+		return extensions.Snapshot{}, extensions.Errorf(extensions.KindIndeterminate, "it does not list it")
+	}
+	return extensions.Snapshot{Handle: extensions.SnapshotHandle{Extension: "x", Version: 1, ID: id, Ref: "r"}}, nil
+}
+
+// A snapshot takes longer than lists lag: that time does not count towards its absence.
+func TestASnapshotThatWasBeingTakenIsLookedForAgain(t *testing.T) {
+	t.Parallel()
+	places := New(Options{Catalog: &catalog.Catalog{}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
+	b := &taking{}
+	o := &Backend{backend: b, places: places, Binding: catalog.Binding{ID: "ext.x", Descriptor: extensions.Descriptor{
+		Powers:    []extensions.Power{extensions.PowerSnapshot},
+		Snapshots: extensions.Snapshots{Find: extensions.Find{Strength: extensions.FindEventual, Settle: time.Second}}}}}
+	if h, err := o.FindSnapshotSettled(t.Context(), "snp-aaaaaaaaaaaaaaaaaaaa"); err != nil || h.Ref != "r" {
+		t.Errorf("%+v, %v after %d looks", h, err, b.looks)
+	}
+}
