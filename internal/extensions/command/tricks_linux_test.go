@@ -54,9 +54,7 @@ func whole(t *testing.T, file string, manifest map[string]any) exttest.Harness {
 	h.Config = func(t testing.TB) extensions.Config {
 		t.Helper()
 		at := filepath.Join(filepath.Dir(program(t, string(text))), "tricky")
-		if err := os.WriteFile(at, []byte(tricky), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		write(t, at, tricky)
 		return config(at, manifest, t.TempDir())
 	}
 	beside := func(cfg extensions.Config, name string) string {

@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
@@ -22,10 +23,19 @@ func example(t testing.TB, file string) string {
 func program(t testing.TB, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "program")
-	if err := os.WriteFile(path, []byte(text), 0o700); err != nil {
+	write(t, path, text)
+	return path
+}
+
+// write makes a program. No process starts meanwhile: it would hold the file open, and then it could not be run.
+func write(t testing.TB, path, text string) {
+	t.Helper()
+	syscall.ForkLock.RLock()
+	err := os.WriteFile(path, []byte(text), 0o700)
+	syscall.ForkLock.RUnlock()
+	if err != nil {
 		t.Fatal(err)
 	}
-	return path
 }
 
 var python = map[string]any{"contract": 1, "powers": []any{"exec", "files", "extend"}, "isolation_levels": []any{"none"}, "find": "strong",
