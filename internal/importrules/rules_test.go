@@ -184,7 +184,7 @@ var neighbors = map[string][]string{
 	"hostlease": {"shtext", "deadline"}, "held": {}, "pace": {}, "shelf": {}, "labels": {}, "byname": {"looks", "ready"},
 	"indoors": {"contents", "execwire", "ready", "tarbox"}, "looks": {}, "contents": {"execwire", "tarbox"}, "spool": {},
 	"execwire": {"shtext", "deadline"}, "tarbox": {"shtext", "execwire", "spool"}, "compose": {"ociimage"},
-	"rest": {}, "bucket": {}, "oidc": {"held"}, "remote": {"shtext"},
+	"rest": {}, "bucket": {"spool"}, "oidc": {"held"}, "remote": {"shtext"},
 }
 
 // outward are the rooms that dial a host or speak HTTP; no other one does.

@@ -2,7 +2,6 @@ package daytona
 
 import (
 	"context"
-	"path"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -28,7 +27,7 @@ func (b *backend) refuse(spec extensions.Spec) error {
 	unsupported := func(field, format string, args ...any) *extensions.Error {
 		return extensions.Errorf(extensions.KindUnsupported, format, args...).At(field)
 	}
-	r, dir := spec.Resources, workDirOf(spec)
+	r := spec.Resources
 	copied := spec.FromSnapshot != nil || spec.FromSandbox != ""
 	switch {
 	case spec.Compose != nil || spec.Containers != nil:
@@ -40,12 +39,9 @@ func (b *backend) refuse(spec extensions.Spec) error {
 	case spec.Image != nil && extensions.Text(spec.Options, fieldSnapshot) != "":
 		return extensions.Errorf(extensions.KindInvalid, "image and options.snapshot each name an image").At("options.snapshot").
 			WithRemedy("remove one of them")
-	case spec.Image == nil && !copied && (!r.BestEffort && len(r.Limits()) > 0 || r.GPU != nil && r.GPU.Count > 0):
-		return unsupported("resources", "the snapshot sets the size, so the profile cannot").
-			WithRemedy("name an image, or drop resources, or set resources.best_effort and name a snapshot of the size you want")
-	case dir != "" && (!path.IsAbs(dir) || dir == "/"):
-		return extensions.Errorf(extensions.KindInvalid, "options.workdir: %q is not an absolute folder below /", extensions.Clean(dir, 80)).
-			At("options.workdir")
+	case spec.Image == nil && !copied && r.GPU != nil && r.GPU.Count > 0:
+		return unsupported("resources.gpu", "%s gives GPUs only to what it builds from an image", vendor).
+			WithRemedy("name an image, or drop resources.gpu")
 	}
 	return nil
 }

@@ -3,10 +3,10 @@ package daytona
 import (
 	"cmp"
 	"os"
-	"path"
 	"strings"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/pace"
 )
 
 const (
@@ -16,14 +16,13 @@ const (
 	credentialJWT          = "jwt_token"
 	credentialOrganization = "organization_id"
 
-	fieldEdition   = "edition"
-	fieldClass     = "class"
-	fieldArchive   = "archive_after_minutes"
-	fieldAPI       = "api_url"
-	fieldRegion    = "region"
-	fieldSnapshot  = "snapshot"
-	fieldPerMinute = "creates_per_minute"
-	fieldWorkDir   = "workdir"
+	fieldEdition  = "edition"
+	fieldClass    = "class"
+	fieldArchive  = "archive_after_minutes"
+	fieldAPI      = "api_url"
+	fieldRegion   = "region"
+	fieldSnapshot = "snapshot"
+	fieldWorkDir  = "workdir"
 
 	editionCloud      = "cloud"
 	editionSelfHosted = "self-hosted"
@@ -41,7 +40,7 @@ var configFields = []extensions.Field{
 		Doc: "`cloud` (the default) is the vendor's cloud; `self-hosted` is your own installation, version 0.190."},
 	{Name: fieldClass, Type: extensions.FieldString, Enum: []string{classContainer, classVM},
 		Doc: "`container` (the default), or `linux-vm`: virtual machines of the cloud, whose snapshots must have that class too."},
-	{Name: fieldArchive, Type: extensions.FieldInt,
+	{Name: fieldArchive, Type: extensions.FieldInt, Max: 1 << 30,
 		Doc: "Minutes until a paused container's files move into the vendor's archive, outside the quota of disks; default: 7 days."},
 	{Name: fieldAPI, Type: extensions.FieldString,
 		Doc: "Address of the API; default: `DAYTONA_API_URL`, else `" + cloudAPI + "`. Your own installation has no default."},
@@ -49,38 +48,30 @@ var configFields = []extensions.Field{
 		Doc: "Region for profiles that require none; default: `DAYTONA_TARGET`, else the organization's own."},
 	{Name: fieldSnapshot, Type: extensions.FieldString,
 		Doc: "Snapshot for profiles that name neither a snapshot nor an image; default: the vendor's."},
-	{Name: fieldPerMinute, Type: extensions.FieldInt,
-		Doc: "Most sandboxes that one process creates per minute; default: 300, what the vendor's smallest tier allows."},
+	pace.Field(defaultPerMinute, ", what the vendor's smallest tier allows"),
 }
 
 var optionFields = []extensions.Field{
-	{Name: fieldSnapshot, Type: extensions.FieldString, Doc: "Name or ID of the snapshot; it sets the size."},
-	{Name: fieldWorkDir, Type: extensions.FieldString,
-		Doc: "The workspace, an absolute folder that the sandbox's user may create; default: `" + defaultWorkDir + "`."},
+	{Name: fieldSnapshot, Type: extensions.FieldString, Doc: "Name or ID of the snapshot to start from."},
+	{Name: fieldWorkDir, Type: extensions.FieldPath,
+		Doc: "The workspace, a folder that the sandbox's user may create; default: `" + defaultWorkDir + "`."},
 }
 
 type settings struct {
 	account, apiURL, region, snapshot string // "" of the last two = the vendor's choice
 	cloud, vm                         bool
 	archive                           int // minutes, 0 = the vendor's choice
-	perMinute                         int64
 }
 
 func parseConfig(cfg extensions.Config) (s settings, err error) {
 	if err := extensions.CheckFields("config", configFields, cfg.Values); err != nil {
 		return s, err
 	}
-	archive, perMinute := extensions.Whole(cfg.Values[fieldArchive], 0), extensions.Whole(cfg.Values[fieldPerMinute], defaultPerMinute)
 	s = settings{account: cfg.Account, cloud: isCloud(cfg.Values), vm: isVM(cfg.Values), snapshot: extensions.Text(cfg.Values, fieldSnapshot),
-		region: cmp.Or(extensions.Text(cfg.Values, fieldRegion), os.Getenv("DAYTONA_TARGET")), archive: int(archive), perMinute: perMinute}
-	switch {
-	case s.vm && !s.cloud:
+		region: cmp.Or(extensions.Text(cfg.Values, fieldRegion), os.Getenv("DAYTONA_TARGET")), archive: int(extensions.Whole(cfg.Values[fieldArchive], 0))}
+	if s.vm && !s.cloud {
 		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: version 0.190 of %s has containers only", fieldClass, vendor).
 			WithRemedy("remove it, or use the cloud")
-	case archive < 0 || archive > 1<<30:
-		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %d is not a number of minutes", fieldArchive, archive)
-	case perMinute < 1 || perMinute > 60_000:
-		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %d is not between 1 and 60000", fieldPerMinute, perMinute)
 	}
 	s.apiURL = cmp.Or(extensions.Text(cfg.Values, fieldAPI), os.Getenv("DAYTONA_API_URL"))
 	if s.apiURL == "" && s.cloud {
@@ -99,14 +90,3 @@ func isCloud(values map[string]any) bool {
 }
 
 func isVM(values map[string]any) bool { return extensions.Text(values, fieldClass) == classVM }
-
-// workDirOf is the workspace of a new sandbox; "" = none.
-func workDirOf(spec extensions.Spec) string {
-	if spec.Workspace.Access == extensions.AccessNone {
-		return ""
-	}
-	if d := extensions.Text(spec.Options, fieldWorkDir); d != "" {
-		return path.Clean(d)
-	}
-	return defaultWorkDir
-}

@@ -70,12 +70,6 @@ func harness() exttest.Harness {
 	return exttest.Harness{
 		New:    func(testing.TB) extensions.Extension { return daytona.New() },
 		Config: at,
-		Spec: func(_ testing.TB, _ extensions.Config, spec extensions.Spec) extensions.Spec {
-			if len(spec.Resources.Limits()) > 0 { // only what is built from an image has a size of its own
-				spec.Image = &extensions.Image{Pull: "docker.io/library/debian:12-slim"}
-			}
-			return spec
-		},
 		Unreachable: func(_ testing.TB, cfg extensions.Config) {
 			vendorOf(cfg).api.Shut()
 			vendorOf(cfg).toolbox.Shut()

@@ -24,7 +24,7 @@ const (
 // labelsOf is what a new sandbox carries.
 func labelsOf(spec extensions.Spec) map[string]string {
 	m := labels.Of(spec)
-	if d := workDirOf(spec); d != "" {
+	if d := spec.WorkDir(fieldWorkDir, defaultWorkDir); d != "" {
 		m[labelWorkDir] = d
 	}
 	if slices.Contains(spec.Requires.Capabilities, extensions.RequireDesktop) {
@@ -35,7 +35,7 @@ func labelsOf(spec extensions.Spec) map[string]string {
 
 // look reads the sandbox of a handle, by its name if the handle has no more.
 func (b *backend) look(ctx context.Context, h extensions.Handle) (*sandbox, error) {
-	if err := checkHandle(h); err != nil {
+	if err := h.CheckRef(Handler, handleVersion, refName); err != nil {
 		return nil, err
 	}
 	return b.get(ctx, cmp.Or(h.Ref, string(h.ID)))
@@ -74,7 +74,7 @@ func (b *backend) list(ctx context.Context) (all []*sandbox, err error) {
 		}
 		no := func(s *sandbox) bool { return !refName.MatchString(s.Id) || s.at(api.SandboxStateDestroyed) }
 		all = append(all, slices.DeleteFunc(p.Items, no)...)
-		return value(p.Next), nil
+		return rest.Value(p.Next), nil
 	})
 	return all, err
 }
@@ -87,13 +87,6 @@ func (b *backend) act(ctx context.Context, method, ref string, in any, verb ...s
 
 // minutes is the time that is left until the end, rounded up and never 0, which would mean forever.
 func minutes(end time.Time) int { return int(max(deadline.Left(time.Now(), end, time.Minute), 1)) }
-
-func value(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
-}
 
 // stamp reads one of the vendor's times; zero if there is none.
 func stamp(text string) time.Time {

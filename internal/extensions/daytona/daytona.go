@@ -25,13 +25,13 @@ import (
 	"context"
 	"net/http"
 	"sync"
-	"time"
 
 	"golang.org/x/time/rate"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/byname"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/indoors"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/pace"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/shelf"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
@@ -64,7 +64,7 @@ func (x extension) Open(ctx context.Context, cfg extensions.Config) (_ extension
 		return nil, err
 	}
 	b.control, err = rest.Open(rest.Options{Vendor: vendor, Base: b.apiURL, Judge: judge, Bearer: b.token, Secrets: b.secrets})
-	b.creates = rate.NewLimiter(rate.Every(time.Minute/time.Duration(b.perMinute)), int(b.perMinute))
+	b.creates = pace.Of(cfg.Values, defaultPerMinute)
 	return b, err
 }
 

@@ -10,8 +10,8 @@ import (
 const doc = `Runs sandboxes as containers or virtual machines of Daytona (daytona.io), billed by the second, or as containers of your own
 installation (` + "`edition: self-hosted`" + `, version 0.190).
 
-- **Where it runs**: at the vendor, in the organization of the credential, or on your installation. A snapshot sets image and size. The
-  vendor builds a profile's image; only then can a profile set the size.
+- **Where it runs**: at the vendor, in the organization of the credential, or on your installation. A container starts from a snapshot,
+  and gets the size that its profile asks for, or from an image, which the vendor builds. A snapshot sets a virtual machine's size.
 - **Needs**: an API key, or a JWT with its organization. Routing considers Daytona only where it is configured. Commands need a shell,
   cat, head, mkdir, mv, rm, sleep, tail and wc inside; file transfers need tar.
 - **Expiry**: native in the cloud, to the minute, also while paused. Your own installation has no deadlines: ` + "`sweep`" + ` ends

@@ -15,10 +15,3 @@ var refName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9-]{0,127}$`)
 func handle(id extensions.ID, ref string) extensions.Handle {
 	return extensions.Handle{Extension: Handler, Version: handleVersion, ID: id, Ref: ref}
 }
-
-func checkHandle(h extensions.Handle) error {
-	if h.Ref != "" && !refName.MatchString(h.Ref) {
-		return extensions.Errorf(extensions.KindInvalid, "%q is not a sandbox of %s", extensions.Clean(h.Ref, 80), vendor)
-	}
-	return h.Check(Handler, handleVersion)
-}

@@ -6,7 +6,6 @@ import (
 	"encoding/hex"
 	"io"
 	"net/http"
-	"strconv"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/internal/api"
@@ -59,15 +58,5 @@ func (b *backend) bring(ctx context.Context, x *compose.Build, in compose.Render
 	}
 	to := bucket.Bucket{Endpoint: lent.StorageUrl, Region: lent.Region, Name: lent.Bucket, Key: lent.AccessKey,
 		Secret: extensions.NewSecret(lent.Secret), Session: extensions.NewSecret(lent.SessionToken), HTTP: b.inside}
-	key := lent.OrganizationId + "/" + hash + "/context.tar"
-	has, err := to.Has(ctx, key)
-	if err != nil || has {
-		return hash, err
-	}
-	r, err := packed.Reader()
-	if err != nil {
-		return "", err
-	}
-	extensions.Progress(ctx, "Sending the files of "+x.Dockerfile, strconv.FormatInt(packed.Size>>10, 10)+" KiB")
-	return hash, to.Put(ctx, key, r, packed.Size, hash)
+	return hash, to.Bring(ctx, lent.OrganizationId+"/"+hash+"/context.tar", hash, "the files of "+x.Dockerfile, &packed)
 }

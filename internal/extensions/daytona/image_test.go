@@ -54,7 +54,7 @@ func TestAnImageIsBuiltFromAFolder(t *testing.T) {
 	}
 }
 
-// What the vendor's builder cannot do is refused at plan time, and so is a size beside a snapshot.
+// What the vendor's builder cannot do is refused at plan time, and so are GPUs beside a snapshot.
 func TestWhatCannotBeBuiltIsRefusedInThePlan(t *testing.T) {
 	t.Parallel()
 	v, cfg, _ := openAt(t)
@@ -71,9 +71,12 @@ func TestWhatCannotBeBuiltIsRefusedInThePlan(t *testing.T) {
 		"stages on each other": {cfg.Values, []exttest.Option{folder(files, extensions.BuildStage{Context: "app", Tag: "base-of-ours"},
 			extensions.BuildStage{Context: "top", ParentTag: "base-of-ours"})}, extensions.KindUnsupported},
 		"an argument of lines":   {cfg.Values, []exttest.Option{folder(files, extensions.BuildStage{Context: "app", Args: map[string]string{"WORD": "a\nb"}})}, extensions.KindUnsupported},
-		"a size with a snapshot": {cfg.Values, []exttest.Option{sized}, extensions.KindUnsupported},
-		"an image of a machine":  {vm, []exttest.Option{folder(files, extensions.BuildStage{Context: "app"})}, extensions.KindUnsupported},
-		"a size of a machine":    {vm, []exttest.Option{sized}, extensions.KindUnsupported},
+		"a size with a snapshot": {cfg.Values, []exttest.Option{sized}, ""},
+		"a GPU with a snapshot": {cfg.Values, []exttest.Option{exttest.With(func(s *extensions.Spec) {
+			s.Resources.GPU = &extensions.GPU{Count: 1}
+		})}, extensions.KindUnsupported},
+		"an image of a machine": {vm, []exttest.Option{folder(files, extensions.BuildStage{Context: "app"})}, extensions.KindUnsupported},
+		"a size of a machine":   {vm, []exttest.Option{sized}, extensions.KindUnsupported},
 	} {
 		bound := cfg
 		bound.Values = x.values

@@ -19,6 +19,7 @@ import (
 type task struct {
 	API, Key      string
 	Class         string
+	Disk          int64 // MiB that are asked for; 0 = what comes
 	ID            extensions.ID
 	Made          time.Time // when it was first asked for
 	Verb          string
@@ -46,6 +47,9 @@ func (w task) spec() extensions.Spec {
 	s := extensions.Spec{ID: w.ID, Account: "acme/web", Generation: 1, CreatedAt: w.Made, Deadline: w.Made.Add(20 * time.Minute),
 		Network: extensions.Network{Default: "deny"}, Instructions: "whole", Env: map[string]string{"A": "whole"},
 		Workspace: extensions.Workspace{Mode: extensions.WorkspaceRemoteCanonical, Access: extensions.AccessRW}}
+	if w.Disk > 0 { // it is stopped for that, and started again
+		s.Resources.DiskMB = &w.Disk
+	}
 	s.Labels = exttest.Labels(s)
 	return s
 }
@@ -123,15 +127,17 @@ func TestAKillAtAnyRequestLeavesNothingAndMakesNothingTwice(t *testing.T) {
 	}
 	n := int64(1)
 	for killed := true; killed; n++ {
-		w := task{API: k.APIURL, Key: v.Key, ID: must1(extensions.NewID(nil)), Made: time.Now().UTC()}
+		w := task{API: k.APIURL, Key: v.Key, ID: must1(extensions.NewID(nil)), Made: time.Now().UTC(), Disk: 10240}
 		killed = k.Run(t, w, n, true)
 		if made := len(v.Sandboxes()); made > 1 {
 			t.Fatalf("killed after request %d: %d sandboxes", n, made)
 		}
 		h, _, err := b.Provision(t.Context(), w.spec())
 		must(t, err)
-		_, err = b.WaitReady(t.Context(), w.spec(), h)
-		must(t, err)
+		o, err := b.WaitReady(t.Context(), w.spec(), h)
+		if must(t, err); *o.Allocated.DiskMB != w.Disk {
+			t.Errorf("after a kill after request %d it has a disk of %d MiB", n, *o.Allocated.DiskMB)
+		}
 		r, err := x.Exec(t.Context(), h, extensions.ExecRequest{Shell: `printf %s "$A"; cat ` + extensions.InstructionsPath})
 		if err != nil || string(r.Stdout) != "wholewhole" || len(v.Sandboxes()) != 1 {
 			t.Fatalf("after a kill after request %d: %q, %v, %d sandboxes", n, r.Stdout, err, len(v.Sandboxes()))

@@ -114,7 +114,7 @@ func (b *backend) request(ctx context.Context, spec extensions.Spec) (in newSand
 			region = (*at)[0]
 		}
 	}
-	in.Snapshot, in.Target, in.AutoArchiveInterval = some(snapshot), some(region), some(b.archive)
+	in.Snapshot, in.Target, in.AutoArchiveInterval = rest.Some(snapshot), rest.Some(region), rest.Some(b.archive)
 	left := minutes(spec.Deadline) // whatever was built or kept before has taken its time
 	if in.TTLMinutes, in.AutoStopInterval = &left, &never; !b.cloud {
 		in.TTLMinutes, in.AutoStopInterval = nil, &left
@@ -124,14 +124,6 @@ func (b *backend) request(ctx context.Context, spec extensions.Spec) (in newSand
 	}
 	restrict(&in, spec.Network)
 	return in, nil
-}
-
-// some is nil in place of nothing.
-func some[T comparable](v T) *T {
-	if v == *new(T) {
-		return nil
-	}
-	return &v
 }
 
 // units is how many of a unit something has, 0 without one.
@@ -144,9 +136,9 @@ func units[N ~int64](n *N, unit N) float32 {
 
 // sized asks for a size, in whole cores and GiB.
 func sized(in *newSandbox, r extensions.Resources) {
-	in.Cpu, in.Memory, in.Disk = some(int(units(r.CPU, 1000))), some(int(units(r.MemoryMB, 1024))), some(int(units(r.DiskMB, 1024)))
+	in.Cpu, in.Memory, in.Disk = rest.Some(int(units(r.CPU, 1000))), rest.Some(int(units(r.MemoryMB, 1024))), rest.Some(int(units(r.DiskMB, 1024)))
 	if r.GPU != nil && r.GPU.Count > 0 {
-		in.Gpu = some(int(r.GPU.Count))
+		in.Gpu = rest.Some(int(r.GPU.Count))
 		if r.GPU.Model != "" {
 			in.GpuType = &[]api.GpuType{api.GpuType(r.GPU.Model)}
 		}
@@ -160,5 +152,5 @@ func restrict(in *newSandbox, n extensions.Network) {
 	}
 	networks, names := n.Allowed()
 	all := len(n.Egress) == 0
-	in.NetworkBlockAll, in.NetworkAllowList, in.DomainAllowList = &all, some(strings.Join(networks, ",")), some(strings.Join(names, ","))
+	in.NetworkBlockAll, in.NetworkAllowList, in.DomainAllowList = &all, rest.Some(strings.Join(networks, ",")), rest.Some(strings.Join(names, ","))
 }

@@ -7,16 +7,19 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/byname"
 )
 
-// WaitReady implements extensions.Backend. It waits for the vendor, fills a new sandbox, then asks the probe until it succeeds.
+// WaitReady implements extensions.Backend. It waits for the vendor, gives a new sandbox its size and fills it.
 func (b *backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (o extensions.Observation, err error) {
 	defer tell("wait-ready", h.ID, &err)
-	if _, err := b.await(ctx, h, b.settled); err != nil {
-		return o, err
+	s, err := b.await(ctx, h, b.settled)
+	if err == nil {
+		err = b.resize(ctx, spec, s)
 	}
-	if err := b.Furnish(ctx, spec, h); err != nil {
-		return o, err
+	if err == nil {
+		err = b.Furnish(ctx, spec, h)
 	}
-	s, err := b.await(ctx, h, b.runs)
+	if err == nil {
+		s, err = b.await(ctx, h, b.runs)
+	}
 	if err != nil {
 		return o, err
 	}

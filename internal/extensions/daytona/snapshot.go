@@ -98,7 +98,7 @@ func (b *backend) take(ctx context.Context, s *sandbox, name string) (*api.Snaps
 		case api.SnapshotStateError, api.SnapshotStateBuildFailed, api.SnapshotStateRemoving:
 			_ = b.drop(ctx, name)
 			return "", extensions.Errorf(extensions.KindUnavailable, "%s could not keep a snapshot of %s: %s", vendor, s.Id,
-				extensions.Clean(value(k.ErrorReason), 400)).WithRemedy("try again")
+				extensions.Clean(rest.Value(k.ErrorReason), 400)).WithRemedy("try again")
 		}
 		return vendor + " says " + string(k.State), nil
 	})
@@ -152,11 +152,5 @@ func (b *backend) restored(ctx context.Context, spec extensions.Spec) (*api.Snap
 		}
 		return why, err
 	})
-	r := spec.Resources
-	more := units(r.CPU, 1000) > k.Cpu || units(r.MemoryMB, 1024) > k.Mem || units(r.DiskMB, 1024) > k.Disk
-	if err == nil && more && !r.BestEffort {
-		err = extensions.Errorf(extensions.KindUnsupported, "the snapshot sets the size: %v vCPU, %v GiB of memory, %v GiB of disk", k.Cpu, k.Mem,
-			k.Disk).At("resources").WithRemedy("ask for no more than that, or set resources.best_effort")
-	}
 	return k, err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/internal/api"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/byname"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/labels"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 )
 
 // observe reads what the vendor tells of a sandbox. Another account's has no id.
@@ -19,7 +20,7 @@ func (b *backend) observe(s *sandbox) byname.Told {
 	}
 	cpu, memory, disk := extensions.Milli(s.Cpu*1000), int64(s.Memory*1024), int64(s.Disk*1024)
 	o := byname.Told{State: string(s.state()), Observation: extensions.Observation{ID: id, Handle: handle(id, s.Id),
-		Generation: labels.Generation(s.Labels), StartedAt: stamp(value(s.CreatedAt)), Deadline: stamp(s.AutoDestroyAt),
+		Generation: labels.Generation(s.Labels), StartedAt: stamp(rest.Value(s.CreatedAt)), Deadline: stamp(s.AutoDestroyAt),
 		Allocated: extensions.Resources{CPU: &cpu, MemoryMB: &memory, DiskMB: &disk}}}
 	if s.Gpu > 0 {
 		o.Allocated.GPU = &extensions.GPU{Count: int64(s.Gpu)}
@@ -27,12 +28,8 @@ func (b *backend) observe(s *sandbox) byname.Told {
 			o.Allocated.GPU.Model = string(*s.GpuType)
 		}
 	}
-	rests := []api.SandboxState{api.SandboxStateStopping, api.SandboxStateStopped, api.SandboxStateArchiving, api.SandboxStateArchived}
-	if b.vm {
-		rests = []api.SandboxState{api.SandboxStatePausing, api.SandboxStatePaused}
-	}
 	switch {
-	case s.at(rests...):
+	case b.rests(s), b.vm && s.at(api.SandboxStatePausing), !b.vm && s.at(api.SandboxStateStopping):
 		o.Phase = extensions.PhasePaused
 	case s.at(api.SandboxStateStarted, api.SandboxStateResizing, api.SandboxStateSnapshotting, api.SandboxStateForking):
 		o.Phase, o.Reachability = extensions.PhaseReady, extensions.Reachability{WorkDir: s.Labels[labelWorkDir]}
@@ -49,7 +46,7 @@ func (b *backend) observe(s *sandbox) byname.Told {
 			o.Phase = extensions.PhaseExpired
 		}
 	case s.at(api.SandboxStateError, api.SandboxStateBuildFailed):
-		o.Phase, o.Reason = extensions.PhaseFailed, cmp.Or(extensions.Clean(value(s.ErrorReason), 400), "it failed at "+vendor)
+		o.Phase, o.Reason = extensions.PhaseFailed, cmp.Or(extensions.Clean(rest.Value(s.ErrorReason), 400), "it failed at "+vendor)
 	default:
 		o.Phase, o.Reason = extensions.PhaseFailed, "it was stopped at "+vendor+" ("+extensions.Clean(o.State, 40)+"), and what ran is gone"
 	}

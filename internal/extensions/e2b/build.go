@@ -103,7 +103,7 @@ func (b *backend) upload(ctx context.Context, t *built, id string) (hash string,
 		return "", err
 	}
 	extensions.Progress(ctx, "Sending the files of "+t.what, strconv.FormatInt(packed.Size>>10, 10)+" KiB")
-	return hash, b.put(ctx, value(link.Url), r, packed.Size)
+	return hash, b.put(ctx, rest.Value(link.Url), r, packed.Size)
 }
 
 // put sends a file to an address that the vendor gave, without the key: the address itself lets it in, so it is in no
@@ -170,7 +170,7 @@ func reason(seen api.TemplateBuildInfo) string {
 	if seen.Reason == nil {
 		return ""
 	}
-	if step := value(seen.Reason.Step); step != "" {
+	if step := rest.Value(seen.Reason.Step); step != "" {
 		return "step " + step + ": " + seen.Reason.Message
 	}
 	return seen.Reason.Message

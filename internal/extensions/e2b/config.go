@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 )
 
 const (
@@ -121,7 +122,7 @@ var shared = []string{"e2b.app", "e2b.dev", "e2b.pro", "e2b-staging.dev"}
 
 // domainOf is the domain below which a sandbox answers; told is the one that the vendor told with it, if any.
 func (s settings) domainOf(told *string) (string, error) {
-	domain := cmp.Or(value(told), s.domain)
+	domain := cmp.Or(rest.Value(told), s.domain)
 	if !hostName.MatchString(domain) {
 		return "", extensions.Errorf(extensions.KindInternal, "%s names the domain %q for a sandbox", vendor, extensions.Clean(domain, 80))
 	}

@@ -46,7 +46,7 @@ func (b *backend) enter(ctx context.Context, h extensions.Handle) (*envd, error)
 	e := &envd{detail: d, header: http.Header{"E2b-Sandbox-Id": {d.SandboxID}, "E2b-Sandbox-Port": {envdPort},
 		"Keepalive-Ping-Interval": {keepalive}}}
 	secrets := map[string]extensions.Secret{}
-	if t := value(d.EnvdAccessToken); t != "" {
+	if t := rest.Value(d.EnvdAccessToken); t != "" {
 		secrets["X-Access-Token"] = extensions.NewSecret(t)
 	}
 	e.files, err = rest.Open(rest.Options{Vendor: vendor, Base: base, Secrets: secrets, Header: e.header, HTTP: b.inside, Judge: judgeInside})
@@ -65,13 +65,6 @@ func (b *backend) room(ctx context.Context, h extensions.Handle) (*indoors.Room,
 		return nil, err
 	}
 	return &indoors.Room{Ref: e.detail.SandboxID, WorkDir: workDir(e.detail.Metadata), Run: e.run, Inside: e}, nil
-}
-
-func value(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }
 
 // as is the header that names a user of the sandbox, who needs no password.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/internal/api"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/rest"
 )
 
 // trafficHeader lets a request pass to a port of a sandbox without public traffic. It ends with the sandbox.
@@ -43,7 +44,7 @@ func (b *backend) url(ctx context.Context, h extensions.Handle, port int) (u ext
 		}
 		return u, extensions.Paused(h.ID)
 	}
-	token := value(out.TrafficAccessToken)
+	token := rest.Value(out.TrafficAccessToken)
 	if token == "" {
 		return u, extensions.Errorf(extensions.KindInternal, "%s gave no token for the ports of %s", vendor, d.SandboxID)
 	}

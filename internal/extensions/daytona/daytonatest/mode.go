@@ -1,6 +1,7 @@
 package daytonatest
 
 import (
+	"encoding/json"
 	"net/http"
 	"slices"
 )
@@ -49,13 +50,41 @@ func (v *Vendor) start(s *sandbox, _ *http.Request, _ []byte) (any, error) {
 	case !can:
 		return nil, fail(http.StatusBadRequest, "Sandbox state change in progress")
 	}
-	if err := v.within(s); err != nil {
+	if err := v.within(s, s); err != nil {
 		return nil, err
 	}
 	if s.state == "paused" {
 		v.do(s.Thaw())
 	}
 	v.begin(s, to)
+	return v.shown(s, "Sandbox"), nil
+}
+
+// resize gives what runs more cores and memory, and what is stopped any, and a larger disk.
+func (v *Vendor) resize(s *sandbox, _ *http.Request, body []byte) (any, error) {
+	want := struct{ CPU, Memory, Disk int }{s.cpu, s.memory, s.disk}
+	if err := json.Unmarshal(body, &want); err != nil {
+		return nil, err
+	}
+	switch {
+	case s.state != "started" && s.state != "stopped":
+		return nil, fail(http.StatusBadRequest, "Sandbox must be in started or stopped state to resize")
+	case s.class != Container || s.gpu > 0:
+		return nil, fail(http.StatusBadRequest, "Resizing is not supported for this sandbox")
+	case want.Disk < s.disk:
+		return nil, fail(http.StatusBadRequest, "Sandbox disk size cannot be decreased")
+	case s.state == "started" && want.Disk > s.disk:
+		return nil, fail(http.StatusBadRequest, "Disk resize requires the sandbox to be stopped")
+	case s.state == "started" && (want.CPU < s.cpu || want.Memory < s.memory):
+		return nil, fail(http.StatusBadRequest, "Sandbox must be stopped to decrease its CPU or memory")
+	}
+	larger := *s
+	larger.cpu, larger.memory, larger.disk = want.CPU, want.Memory, want.Disk
+	if err := v.within(s, &larger); err != nil {
+		return nil, err
+	}
+	v.begin(s, "resizing")
+	s.cpu, s.memory, s.disk = want.CPU, want.Memory, want.Disk
 	return v.shown(s, "Sandbox"), nil
 }
 

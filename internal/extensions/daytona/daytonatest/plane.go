@@ -57,6 +57,7 @@ func (v *Vendor) plane() http.Handler {
 		"POST " + at + "/start":                   one(v.start),
 		"POST " + at + "/pause":                   one(v.pause),
 		"POST " + at + "/archive":                 one(v.archive),
+		"POST " + at + "/resize":                  one(v.resize),
 		"POST " + at + "/snapshot":                one(v.keep),
 		"GET " + at + "/ports/{port}/preview-url": one(v.preview),
 		"GET /snapshots":                          locked(v.listSnapshots),

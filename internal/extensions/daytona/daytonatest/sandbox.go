@@ -180,12 +180,12 @@ func (v *Vendor) admit(s *sandbox) error {
 		return &failure{status: http.StatusTooManyRequests, message: "ThrottlerException: Too Many Requests", header: http.Header{
 			"Retry-After": {"1"}, "X-Ratelimit-Limit-Sandbox-Create": {strconv.Itoa(most)}, "X-Ratelimit-Remaining-Sandbox-Create": {"0"}}}
 	}
-	return v.within(s)
+	return v.within(s, s)
 }
 
-// within refuses a sandbox whose run is beyond the plan.
-func (v *Vendor) within(s *sandbox) error {
-	cpu, memory, disk := s.cpu, s.memory, s.disk
+// within refuses a sandbox whose run, as it is to be, is beyond the plan.
+func (v *Vendor) within(s, as *sandbox) error {
+	cpu, memory, disk := as.cpu, as.memory, as.disk
 	for _, other := range v.sandboxes {
 		if other != s {
 			c, m, d := other.uses()

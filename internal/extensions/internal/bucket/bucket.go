@@ -18,6 +18,7 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/spool"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
 )
 
@@ -58,6 +59,20 @@ func (b Bucket) Has(ctx context.Context, key string) (bool, error) {
 func (b Bucket) Put(ctx context.Context, key string, content io.Reader, size int64, sum string) error {
 	_, err := b.do(ctx, putTime, http.MethodPut, key, nil, content, size, sum)
 	return err
+}
+
+// Bring puts packed files there, unless it has them, and tells of it under their name. hash is their SHA-256, in hex.
+func (b Bucket) Bring(ctx context.Context, key, hash, name string, packed *spool.Spool) error {
+	has, err := b.Has(ctx, key)
+	if err != nil || has {
+		return err
+	}
+	r, err := packed.Reader()
+	if err != nil {
+		return err
+	}
+	extensions.Progress(ctx, "Sending "+name, strconv.FormatInt(packed.Size>>10, 10)+" KiB")
+	return b.Put(ctx, key, r, packed.Size, hash)
 }
 
 // do makes one call. No message has what the vendor lent: errors of HTTP have addresses, which have none of it.
