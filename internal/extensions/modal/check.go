@@ -32,5 +32,9 @@ func (b *backend) refuseContent(spec extensions.Spec) error {
 		return extensions.Errorf(extensions.KindUnsupported, "%s provides GPUs only by model", vendor).At("resources.gpu.model").
 			WithRemedy("name one of %v", gpus)
 	}
+	if n := spec.Network; len(b.public) > 0 && n.Needs() != extensions.EgressNone && len(n.Egress) == 0 {
+		return extensions.Errorf(extensions.KindUnsupported, "%s opens no tunnel of a sandbox whose network it denies altogether", vendor).
+			At("network").WithRemedy("name a destination in network.egress, or use a binding without config.%s", fieldPublic)
+	}
 	return b.desc.Accept(spec)
 }

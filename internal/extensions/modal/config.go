@@ -3,6 +3,7 @@ package modal
 import (
 	"cmp"
 	"regexp"
+	"strconv"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/pace"
@@ -19,6 +20,7 @@ const (
 	fieldImage       = "image"
 	fieldRuntime     = "runtime"
 	fieldPlan        = "plan"
+	fieldPublic      = "public_ports"
 	fieldWorkDir     = "workdir"
 
 	defaultServer      = "https://api.modal.com:443"
@@ -58,6 +60,8 @@ var configFields = []extensions.Field{
 	{Name: fieldPlan, Type: extensions.FieldString, Enum: planNames,
 		Doc: "The workspace's plan: `starter` (the default) allows 100 at once, `team` 1000, `enterprise` what " +
 			"`capabilities.max_concurrent` of the binding says."},
+	{Name: fieldPublic, Type: extensions.FieldStrings,
+		Doc: "Ports that a tunnel opens to everybody, such as `[\"8080\"]`; default: none. The network must not be denied altogether."},
 	pace.Field(defaultPerMinute, ""),
 	{Name: fieldServer, Type: extensions.FieldString, Doc: "Address of the control plane; default: `" + defaultServer + "`."},
 }
@@ -69,6 +73,7 @@ var optionFields = []extensions.Field{
 
 type settings struct {
 	account, serverURL, environment, app, image, runtime string
+	public                                               []int // ports that are open to everybody
 }
 
 func parseConfig(cfg extensions.Config) (settings, error) {
@@ -76,6 +81,14 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 		return settings{}, err
 	}
 	or := func(field, otherwise string) string { return cmp.Or(extensions.Text(cfg.Values, field), otherwise) }
-	return settings{account: cfg.Account, serverURL: or(fieldServer, defaultServer), environment: or(fieldEnvironment, defaultEnvironment),
-		app: or(fieldApp, defaultApp), image: or(fieldImage, defaultImage), runtime: or(fieldRuntime, runtimeGVisor)}, nil
+	s := settings{account: cfg.Account, serverURL: or(fieldServer, defaultServer), environment: or(fieldEnvironment, defaultEnvironment),
+		app: or(fieldApp, defaultApp), image: or(fieldImage, defaultImage), runtime: or(fieldRuntime, runtimeGVisor)}
+	for _, text := range extensions.Strings(cfg.Values[fieldPublic]) {
+		port, err := strconv.ParseUint(text, 10, 16)
+		if err != nil || port == 0 {
+			return s, extensions.Errorf(extensions.KindInvalid, "config.%s: %q is no port", fieldPublic, extensions.Clean(text, 20))
+		}
+		s.public = append(s.public, int(port))
+	}
+	return s, nil
 }

@@ -18,8 +18,8 @@ const doc = `Runs sandboxes at Modal (modal.com), billed by the second, with GPU
   files, its secrets among them. A snapshot that is interrupted before it has its name also stays that long.
 
 Allowlists can hold networks for every port, and names for port 443 only. With an allowlist, programs can still look up any name. A port
-inside can be reached only with the header of its URL. sandboxer pins the vendor's runtime to gVisor unless the binding says otherwise.
-A required region costs more. sandboxer reads the region back inside, and ends a sandbox that runs in another one.
+inside can be reached only with the header of its URL, unless the binding's ` + "`public_ports`" + ` open it to everybody. sandboxer pins
+the runtime to gVisor unless the binding says otherwise. A required region costs more; a sandbox that runs in another one is ended.
 Modal does not report usage, so a sandbox is priced by its size over time. Its size is also its limit, so that it cannot use more:
 the ` + "`resources`" + ` of the profile, or 1 vCPU and 1 GiB.
 A sandbox with a GPU runs on the vendor's older backend; the handle records that.`
@@ -55,48 +55,36 @@ func (extension) Describe() extensions.Descriptor {
 		Snapshots: extensions.Snapshots{Kinds: []extensions.SnapshotKind{extensions.SnapshotFilesystem}, HoldsSecrets: true, Expires: snapshotOf,
 			Find: extensions.Find{Strength: extensions.FindEventual, Settle: settle}},
 		Capabilities: extensions.Capabilities{
-			TransportModel:      extensions.TransportDialIn,
-			FsSnapshot:          true,
-			MaxSessionDuration:  longest,
-			Regions:             []string{"*"},
-			OS:                  []string{"linux"},
-			Arch:                []string{"amd64"},
-			IdleCostModel:       extensions.IdleMetered,
-			BillingModel:        extensions.BillingWallClock,
-			GPU:                 true,
-			GPUModels:           slices.Clone(gpus),
-			CustomNetworkPolicy: true,
-			EgressDefault:       extensions.NetworkAllow,
+			TransportModel: extensions.TransportDialIn, Regions: []string{"*"}, OS: []string{"linux"}, Arch: []string{"amd64"},
+			IsolationLevels: []extensions.Isolation{extensions.IsolationContainer, extensions.IsolationUserspace},
+			FsSnapshot:      true, MaxSessionDuration: longest,
+			PricingModel: extensions.PricingMetered, IdleCostModel: extensions.IdleMetered, BillingModel: extensions.BillingWallClock,
+			GPU: true, GPUModels: slices.Clone(gpus),
+			Limits:  []extensions.Limit{extensions.LimitCPU, extensions.LimitMemory},
+			CPUStep: 2, // a core has 2 vCPU, and Modal takes thousandths of cores
 			Provides: extensions.Provides{RuntimeKinds: []string{"vendor-hosted", "workarea"}, RequirementKinds: []string{
 				extensions.RequireLongRunning, extensions.RequireNetworkEgress, "gpu", "image"}}.
 				With(extensions.Provides{RequirementKinds: extensions.WorkspaceKinds}),
-			IsolationLevels: []extensions.Isolation{extensions.IsolationContainer, extensions.IsolationUserspace},
-			PricingModel:    extensions.PricingMetered,
-			Egress:          extensions.EgressDomain,
-			CIDRPorts:       extensions.PortsNone,
-			DomainPorts:     extensions.PortsHTTPS,
-			DNS:             extensions.DNSAllowlist,
-			Ingress:         extensions.IngressClosed,
-			Expiry:          extensions.ExpiryNative,
-			IdleReap:        extensions.IdleReapNone,
-			MaxTTL:          longest,
-			ExtendTTL:       extensions.ExtendNone,
-			DeadlineGrain:   time.Second,
-			Limits:          []extensions.Limit{extensions.LimitCPU, extensions.LimitMemory},
-			CPUStep:         2, // a core has 2 vCPU, and Modal takes thousandths of cores
-			Entrypoints:     []extensions.EntrypointMode{extensions.EntrypointIdle},
-			SecretsAs:       []extensions.SecretDelivery{extensions.SecretsEnv},
+			CustomNetworkPolicy: true, EgressDefault: extensions.NetworkAllow, Egress: extensions.EgressDomain,
+			CIDRPorts: extensions.PortsNone, DomainPorts: extensions.PortsHTTPS, DNS: extensions.DNSAllowlist, Ingress: extensions.IngressClosed,
+			Expiry: extensions.ExpiryNative, IdleReap: extensions.IdleReapNone, MaxTTL: longest, ExtendTTL: extensions.ExtendNone,
+			DeadlineGrain: time.Second, Entrypoints: []extensions.EntrypointMode{extensions.EntrypointIdle},
+			SecretsAs: []extensions.SecretDelivery{extensions.SecretsEnv},
 		},
 	}
 }
 
-// Declare implements extensions.Declarer: which runtime a binding has, where it can be asked to run, and its plan's limit.
+// Declare implements extensions.Declarer: which runtime a binding has, where it can be asked to run, who reaches its ports,
+// and its plan's limit.
 func (extension) Declare(values map[string]any) (extensions.Declaration, error) {
 	walls := extensions.IsolationUserspace
 	if extensions.Text(values, fieldRuntime) == runtimeAny {
 		walls = extensions.IsolationContainer
 	}
 	n := extensions.Narrowing{Regions: slices.Sorted(maps.Keys(within)), IsolationLevels: []extensions.Isolation{walls}}
+	if public := extensions.IngressPublic; len(extensions.Strings(values[fieldPublic])) > 0 {
+		n.Ingress = &public
+	}
 	if most, ok := plans[cmp.Or(extensions.Text(values, fieldPlan), planNames[0])]; ok {
 		n.MaxConcurrent = &most
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/golang-jwt/jwt/v5"
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
 	"google.golang.org/grpc/metadata"
 
@@ -18,6 +17,11 @@ import (
 
 // pythonClient is the vendor's Python SDK whose behavior the vendor's Go SDK announces: its client.go.
 const pythonClient = "1.0.0"
+
+const (
+	unsaid = 20 * time.Minute // the life of a token that does not say it, as the vendor's SDK takes it
+	early  = 30 * time.Second // how long before its end a token is no longer used
+)
 
 // dial makes the connection to the control plane, which contacts it at the first call.
 func (b *backend) dial(id, secret extensions.Secret) error {
@@ -61,26 +65,6 @@ func (b *backend) before(ctx context.Context, method string, in any) (context.Co
 func (b *backend) session(ctx context.Context) (string, error) {
 	return b.token.Get(ctx, func(ctx context.Context) (string, time.Time, error) {
 		answer, err := b.control.AuthTokenGet(ctx, &pb.AuthTokenGetRequest{})
-		return answer.GetToken(), time.Now().Add(untilOf(answer.GetToken()) / 2), err
+		return answer.GetToken(), time.Now().Add(held.Life(answer.GetToken(), unsaid) / 2), err
 	})
-}
-
-// expiry is when a JWT ends; zero = it does not say.
-func expiry(text string) time.Time {
-	var claims jwt.RegisteredClaims
-	_, _, err := jwt.NewParser(jwt.WithPaddingAllowed()).ParseUnverified(text, &claims)
-	if err != nil || claims.ExpiresAt == nil {
-		return time.Time{}
-	}
-	return claims.ExpiresAt.UTC()
-}
-
-// untilOf is how long a JWT is good for; one that does not say is asked for again after 20 minutes, as the vendor's SDK
-// takes it.
-func untilOf(text string) time.Duration {
-	at := expiry(text)
-	if at.IsZero() {
-		return 20 * time.Minute
-	}
-	return time.Until(at)
 }

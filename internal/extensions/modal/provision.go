@@ -61,7 +61,7 @@ func (b *backend) prepare(ctx context.Context, spec extensions.Spec) (func(conte
 func (b *backend) params(spec extensions.Spec) (*sdk.SandboxCreateParams, error) {
 	life := time.Duration(deadline.Left(time.Now(), spec.Deadline, time.Second)) * time.Second
 	labels, err := tags(spec, time.Now().Add(life))
-	p := &sdk.SandboxCreateParams{Name: string(spec.ID), Tags: labels, Timeout: life, Command: idle}
+	p := &sdk.SandboxCreateParams{Name: string(spec.ID), Tags: labels, Timeout: life, Command: idle, EncryptedPorts: b.public}
 	if spec.Region != "" {
 		p.Regions = []string{spec.Region}
 	}

@@ -9,6 +9,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/held"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/indoors"
 )
 
@@ -19,9 +20,6 @@ type access struct {
 	jwt    extensions.Secret
 	until  time.Time
 }
-
-// early is how long before its end a token is no longer used.
-const early = 30 * time.Second
 
 // inside is one sandbox, reached by its task's router.
 type inside struct {
@@ -88,7 +86,7 @@ func (b *backend) accessTo(ctx context.Context, ref string) (a access, err error
 		return a, extensions.Errorf(extensions.KindInternal, "%s gave %q as a sandbox's address", vendor, extensions.Clean(way.GetUrl(), 200))
 	}
 	a.router, a.jwt = pb.NewTaskCommandRouterClient(conn), extensions.NewSecret(way.GetJwt())
-	a.until = time.Now().Add(untilOf(way.GetJwt()) - early)
+	a.until = time.Now().Add(held.Life(way.GetJwt(), unsaid) - early)
 	b.entered.Store(ref, a)
 	return a, nil
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/labels"
 )
 
-// Labels of this adapter.
 const (
 	labelWorkDir = "sandboxer.workdir" // the workspace inside; absent where there is none
 	labelEnds    = "sandboxer.ends"    // when the vendor ends it, in seconds since 1970

@@ -2,21 +2,37 @@ package modal
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	pb "github.com/modal-labs/modal-client/go/proto/modal_proto"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/held"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/webcall"
 )
 
-// URL implements extensions.URLGiver by a connect token: it reaches any port, and nobody without it does. The vendor's
-// tunnels would have to be opened at the create, to everybody.
+// URL implements extensions.URLGiver: by a tunnel where the binding had the port opened to everybody at the create, else by a
+// connect token, which reaches any port and lets nobody else in.
 func (b *backend) URL(ctx context.Context, h extensions.Handle, port int) (u extensions.URL, err error) {
 	defer named("url", h.ID, &err)
 	s, _, err := b.Owned(ctx, h)
 	if err != nil {
 		return u, err
+	}
+	if slices.Contains(b.public, port) {
+		out, err := b.control.SandboxGetTunnelsV2(ctx, pb.SandboxGetTunnelsRequest_builder{SandboxId: s.ref, Timeout: 20}.Build()) // seconds
+		for _, t := range out.GetTunnels() {
+			at, bad := webcall.Address(fmt.Sprintf("https://%s:%d", t.GetHost(), t.GetPort()))
+			if bad == nil && int(t.GetContainerPort()) == port {
+				return extensions.URL{Address: strings.TrimSuffix(at.String(), ":443")}, nil
+			}
+		}
+		if err != nil {
+			return u, err
+		}
 	}
 	p := uint32(port)
 	out, err := b.control.SandboxCreateConnectTokenV2(ctx,
@@ -29,7 +45,7 @@ func (b *backend) URL(ctx context.Context, h extensions.Handle, port int) (u ext
 	}
 	bearer := extensions.NewSecret("Bearer " + out.GetToken())
 	u = extensions.URL{Address: out.GetUrl(), Header: extensions.Header{Name: "Authorization", Value: bearer}}
-	if at := expiry(out.GetToken()); !at.IsZero() && (s.ends.IsZero() || at.Before(s.ends)) {
+	if at := held.Expiry(out.GetToken()); !at.IsZero() && (s.ends.IsZero() || at.Before(s.ends)) {
 		u.ExpiresAt = at.Truncate(time.Second)
 	}
 	return u, nil

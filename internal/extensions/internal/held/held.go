@@ -4,7 +4,28 @@ package held
 import (
 	"context"
 	"time"
+
+	"github.com/golang-jwt/jwt/v5"
 )
+
+// Expiry is when a JWT says that it ends; zero = it says nothing. Nobody has checked it.
+func Expiry(token string) time.Time {
+	var claims jwt.RegisteredClaims
+	_, _, err := jwt.NewParser(jwt.WithPaddingAllowed()).ParseUnverified(token, &claims)
+	if err != nil || claims.ExpiresAt == nil {
+		return time.Time{}
+	}
+	return claims.ExpiresAt.UTC()
+}
+
+// Life is how long a JWT is good for from now on; otherwise if it does not say.
+func Life(token string, otherwise time.Duration) time.Duration {
+	at := Expiry(token)
+	if at.IsZero() {
+		return otherwise
+	}
+	return time.Until(at)
+}
 
 // Value is one such thing.
 type Value[T any] struct{ turn chan entry[T] } // who needs it takes it out

@@ -101,6 +101,8 @@ func checkDefinition(want *pb.Sandbox, tags []*pb.SandboxTag) error {
 		return bad("runtime %q", want.GetRuntime())
 	case r.GetMilliCpuMax() > 0 && r.GetMilliCpuMax() < r.GetMilliCpu(), r.GetMemoryMbMax() > 0 && r.GetMemoryMbMax() < r.GetMemoryMb():
 		return bad("a limit below its request")
+	case net.GetNetworkAccessType() == pb.NetworkAccess_BLOCKED && len(want.GetOpenPorts().GetPorts()) > 0:
+		return bad("open ports while the network is blocked")
 	case net.GetNetworkAccessType() == pb.NetworkAccess_UNSPECIFIED:
 		return bad("no network access")
 	case net.GetNetworkAccessType() != pb.NetworkAccess_ALLOWLIST && len(net.GetAllowedCidrs())+len(net.GetAllowedDomains()) > 0:

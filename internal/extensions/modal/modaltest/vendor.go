@@ -38,8 +38,9 @@ type Vendor struct {
 	images    map[string]*image
 	contents  map[string][]byte // of files of builds, by their hashes
 	mounts    map[string][]*pb.MountFile
-	listeners map[int]string // port inside -> address here
-	place     string         // where new sandboxes run; "" = where they were asked for
+	listeners map[int]string              // port inside -> address here
+	tunnels   map[string]*httptest.Server // by a sandbox's id and the port
+	place     string                      // where new sandboxes run; "" = where they were asked for
 	creates   int
 	serial    int
 	recent    []time.Time // when creates were asked for
@@ -56,7 +57,7 @@ func Start(t testing.TB) *Vendor {
 	t.Helper()
 	v := &Vendor{t: t, TokenID: "ak-" + random(11), TokenSecret: "as-" + random(11), shelf: box.NewShelf(t), pageSize: 100,
 		sandboxes: map[string]*sandbox{}, apps: map[string]string{}, images: map[string]*image{},
-		contents: map[string][]byte{}, mounts: map[string][]*pb.MountFile{}, listeners: map[int]string{}}
+		contents: map[string][]byte{}, mounts: map[string][]*pb.MountFile{}, listeners: map[int]string{}, tunnels: map[string]*httptest.Server{}}
 	v.mu.Lock()
 	clock, stop := box.NewClock(v.expire)
 	v.clock = clock
@@ -71,6 +72,9 @@ func Start(t testing.TB) *Vendor {
 		v.front.Stop()
 		v.ports.CloseClientConnections()
 		v.ports.Close()
+		for _, tunnel := range v.tunnels {
+			tunnel.Close()
+		}
 		for _, s := range v.all() {
 			if err := s.finish(pb.GenericResult_GENERIC_STATUS_TERMINATED); err != nil {
 				t.Errorf("sandbox %s: %v", s.id, err)
