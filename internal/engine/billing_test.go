@@ -255,6 +255,7 @@ func TestCeilingsEndALoop(t *testing.T) {
 // same, and places of one's own have none.
 func TestTheDefaultCeiling(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	onBoth(t, map[string]string{
 		"profiles/profile.free.yaml": "id: profile.free\nversion: \"1.0.0\"\nextension: ext.local\n" + open,
 	}, func(t *testing.T, b *bench) {

@@ -116,6 +116,7 @@ func TestTheOriginOfASnapshotIsPreferred(t *testing.T) {
 // Whatever goes wrong at the place that keeps it, nothing is left at the one that was to restore it.
 func TestASnapshotThatCannotBeReadLeavesNothing(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	far := onSSH(false)
 	for name, c := range map[string]struct {
 		breaks func(t *testing.T, x anywhere)

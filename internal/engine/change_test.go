@@ -44,6 +44,7 @@ func TestAnExtensionByOthersSurvivesTheOwnersNextChange(t *testing.T) {
 
 func TestWhatTheVendorDoesNotMoveStaysAsItWas(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	for name, do := range map[string]vendor.Action{"refused": vendor.DoInvalid, "unauthorized": vendor.DoUnauthorized,
 		"unreachable": vendor.DoUnreachable} {
 		t.Run(name, func(t *testing.T) {

@@ -40,6 +40,7 @@ func together(f func(i int)) {
 
 func TestTenAtOnceInOneEngineAreAllRight(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	for _, profile := range []string{"profile.stub", "profile.quickstart"} {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()

@@ -195,6 +195,14 @@ func startsProcesses(t testing.TB) {
 	}
 }
 
+// takesLong is for a test that takes more than five seconds: it waits for deadlines or for what hangs, or tries every step.
+func takesLong(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: it takes seconds")
+	}
+}
+
 // killing is for a test whose processes are killed, TestAKill…. They are many, the detector makes the start of each
 // several times as long, and what is killed tells of no race.
 func killing(t testing.TB) {

@@ -14,6 +14,7 @@ import (
 // machine never comes back.
 func TestASandboxOfAMachineThatIsGoneFreesItsName(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	onBoth(t, atHome(), func(t *testing.T, b *bench) {
 		req := engine.Request{Profile: "profile.own", Name: "e2e", TTL: "6s"}
 		s := b.create(req)

@@ -17,6 +17,7 @@ import (
 
 func TestAFailedCreateLeavesNothingAndSaysWhy(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	for name, rule := range map[string]saasstub.Rule{
 		"quota":        {Op: vendor.OpCreate, Do: vendor.DoQuota},
 		"invalid":      {Op: vendor.OpCreate, Do: vendor.DoInvalid},
@@ -62,6 +63,7 @@ func TestALostAnswerIsSettledByFindNeverByASecondSandbox(t *testing.T) {
 
 func TestAnUnreachableVendorIsNeverReadAsAbsent(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	b := newBench(t)
 	ctx := context.Background()
 	s := b.create(engine.Request{Profile: "profile.stub", Name: "one"})

@@ -13,6 +13,7 @@ import (
 
 func TestTheNextPlaceIsTakenOnlyWhereNothingWasMade(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	for name, c := range map[string]struct {
 		rule    saasstub.Rule
 		second  bool // the second place gets it
@@ -92,6 +93,7 @@ func TestALostAnswerNeverMakesASecondSandboxElsewhere(t *testing.T) {
 // nothing is made elsewhere, and what is named is found and ended later.
 func TestAPlaceThatGoesSilentKeepsTheSandboxItsOwn(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	for name, lost := range map[string]vendor.Op{"while it is made": vendor.OpCreate, "while it starts": vendor.OpStart} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

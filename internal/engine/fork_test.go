@@ -23,6 +23,7 @@ func forkOf(s engine.Sandbox, name string) engine.Request {
 
 func TestForksHaveTheFilesOfTheirSourceAndTheirOwnSecrets(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	for _, profile := range []string{"profile.stub", "profile.eventual"} {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()
@@ -208,6 +209,7 @@ func TestAKillAtAnyStepOfAForkConverges(t *testing.T) {
 // A source that ends meanwhile leaves a whole fork or none.
 func TestAForkOfWhatIsBeingDestroyedIsWholeOrNone(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	b := newBench(t)
 	b.fund()
 	for round := range 8 {

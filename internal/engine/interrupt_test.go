@@ -111,6 +111,7 @@ func (b *bench) settled(s engine.Sandbox, err error) {
 
 func TestAnInterruptedCreateLeavesNothingOrSaysWhat(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	interruptions(t, "engine.create.", func(t *testing.T, i interruption) {
 		b := newBench(t)
 		ctx, passed := i.arm(t)
@@ -124,6 +125,7 @@ func TestAnInterruptedCreateLeavesNothingOrSaysWhat(t *testing.T) {
 
 func TestAnInterruptedDestroyCanBeRepeated(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	interruptions(t, "engine.destroy.", func(t *testing.T, i interruption) {
 		b := newBench(t)
 		s := b.create(engine.Request{Profile: "profile.stub", Name: "one"})
@@ -138,6 +140,7 @@ func TestAnInterruptedDestroyCanBeRepeated(t *testing.T) {
 
 func TestAnInterruptedRecreateCanBeRepeatedOrDestroyed(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	interruptions(t, "engine.", func(t *testing.T, i interruption) {
 		b := newBench(t)
 		s := b.create(engine.Request{Profile: "profile.stub", Name: "one"})
@@ -160,6 +163,7 @@ func TestAnInterruptedRecreateCanBeRepeatedOrDestroyed(t *testing.T) {
 
 func TestAnInterruptedSnapshotLeavesNothingOrSaysWhat(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	interruptions(t, "engine.snapshot.", func(t *testing.T, i interruption) {
 		b := newBench(t)
 		s := b.create(engine.Request{Profile: "profile.stub", Name: "one"})
@@ -182,6 +186,7 @@ func TestAnInterruptedSnapshotLeavesNothingOrSaysWhat(t *testing.T) {
 
 func TestAnInterruptedExtensionKeepsLedgerAndVendorAgreed(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	interruptions(t, "engine.extend.", func(t *testing.T, i interruption) {
 		b := newBench(t)
 		s := b.create(engine.Request{Profile: "profile.stub", Name: "one", TTL: "10m"})

@@ -112,6 +112,7 @@ func (b *bench) events(id engine.ID) (text string) {
 // be true. Else the allocation does, and the event says why.
 func TestActiveCPUIsSettledByWhatTheVendorMeasured(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	n := func(n int64) *int64 { return &n }
 	for name, c := range map[string]struct {
 		live, atEnd *int64

@@ -15,6 +15,7 @@ import (
 
 func TestMessagesSayWhatToWhatAndWhatNext(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	nobody := engine.Receipt{Version: 1, ID: "sbx-aaaaaaaaaaaaaaaaaaaa"}
 	one := engine.Request{Profile: "profile.stub", Name: "one"}
 	create := func(req engine.Request) func(context.Context, *bench) error {

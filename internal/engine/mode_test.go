@@ -235,6 +235,7 @@ func TestAKillAtAnyStepOfAChangeOfModeConverges(t *testing.T) {
 
 func TestAnInterruptedChangeOfModeIsWhatThePlaceShows(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	interruptions(t, "engine.mode.", func(t *testing.T, i interruption) {
 		b := newBench(t)
 		s := b.create(engine.Request{Name: "one"})

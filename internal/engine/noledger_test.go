@@ -126,6 +126,7 @@ func (b *bench) settledLater(s engine.Sandbox, r engine.DestroyReport) {
 
 func TestADestroyGoesOnWhenTheLedgerFailsInBetween(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	for _, point := range []string{"ledger.begin", "ledger.sandbox", "ledger.intent.open", "ledger.meter.close", "ledger.charge",
 		"ledger.commit"} {
 		t.Run(point, func(t *testing.T) {
@@ -199,6 +200,7 @@ func TestTheFormerOwnersReceiptEndsNothingAnywhere(t *testing.T) {
 
 func TestAReceiptFromBeforeAnyPlaceFindsItsSandbox(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	for _, profile := range []string{"profile.stub", "profile.eventual", "profile.quickstart"} {
 		t.Run(profile, func(t *testing.T) {
 			t.Parallel()

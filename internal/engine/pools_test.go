@@ -63,6 +63,7 @@ func sshHost(name string, capacity int64) engine.Host {
 // left; where none is, it is tried all the same.
 func TestASilentHostIsUnreachableAndNotAbsent(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	b, create := plainHosts(t)
 	near, far := sshHost("near", 0), sshHost("far", 0)
 	b.x.setDown("near")

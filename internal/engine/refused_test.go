@@ -16,6 +16,7 @@ import (
 // one, nothing is left of the create, and its name is free.
 func TestARefusedConnectionLeavesNothing(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	w := newTwo(t)
 	w.script(saasstub.Rule{Op: vendor.OpAny, Do: vendor.DoUnreachable})
 	req := engine.Request{Profile: "profile.first", Name: "one"}
@@ -34,6 +35,7 @@ func TestARefusedConnectionLeavesNothing(t *testing.T) {
 // A connection that is refused halfway is no refused create.
 func TestAConnectionRefusedHalfwayIsNoRefusedCreate(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	w := newTwo(t)
 	w.script(saasstub.Rule{Op: vendor.OpStart, Do: vendor.DoUnreachable}, saasstub.Rule{Op: vendor.OpGet, Do: vendor.DoUnreachable},
 		saasstub.Rule{Op: vendor.OpUsage, Do: vendor.DoUnreachable})
@@ -52,6 +54,7 @@ func TestAConnectionRefusedHalfwayIsNoRefusedCreate(t *testing.T) {
 // proves nothing of the one before.
 func TestALostRequestStaysInDoubtWhereTheNextIsRefused(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	refused := extensions.Errorf(extensions.KindUnreachable, "connection refused")
 	var creates, finds atomic.Int64
 	// The first request is lost on its way: a look-up right after it sees nothing,

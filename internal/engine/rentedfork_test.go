@@ -66,6 +66,7 @@ func TestAKillAtAnyRequestOfAForkAtAVendorConverges(t *testing.T) {
 // has passed, and not for ever.
 func TestACreateThatNobodyHeardOfFreesItsNameAfterItsClaim(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	r := newRented(t)
 	r.v.Inject(e2btest.Fault{On: "POST /sandboxes"})
 	create := func(more ...with) (engine.Sandbox, error) {

@@ -59,6 +59,7 @@ func (b *bench) settledOnce(s engine.Sandbox, r engine.DestroyReport) {
 
 func TestEveryRunThatChangesSomethingSettlesWhatIsNoted(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	here := engine.Host{Name: "here", Local: true}
 	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }))
 	t.Cleanup(hook.Close)

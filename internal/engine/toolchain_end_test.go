@@ -117,6 +117,7 @@ func TestPreReleaseRunsBeforeASandboxIsMadeAnew(t *testing.T) {
 
 func TestPreReleaseLeavesTheEndItsTime(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	b := tooled(t, onStub+"toolchain: { pre_release: [\"sleep 600\", \"sleep 601\"] }\n", nil)
 	s := b.create(engine.Request{Profile: "profile.t", Name: "one"})
 	ctx, cancel := context.WithTimeout(context.Background(), 12*time.Second)

@@ -32,6 +32,7 @@ func vague(then extensions.Kind) extensions.Extension {
 // is ended before another place is asked, and nothing is freed before that.
 func TestWhatWasFoundIsNotForgottenForTheNextAnswer(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	for _, then := range []extensions.Kind{extensions.KindExhausted, extensions.KindUnavailable, extensions.KindInvalid,
 		extensions.KindUnauthorized, extensions.KindUnsupported, extensions.KindUnreachable} {
 		t.Run(string(then), func(t *testing.T) {

@@ -165,6 +165,7 @@ func TestModalGivesTheSizeThatItsPriceListCounts(t *testing.T) {
 // one's own, whose cost nobody has said, comes last.
 func TestTheThirdVendorTakesItAndSettlesByItsOwnMeter(t *testing.T) {
 	t.Parallel()
+	takesLong(t)
 	m := newMarket(t, map[string]string{"sized": denied + "resources: { cpu: 2, memory_mb: 4096, best_effort: true }\n"},
 		func(b *bench) { delete(b.Credentials, "ext.e2b") }) // it has no meter to read, and would be cheaper
 	req := engine.Request{Profile: "profile.sized", Name: "one"}

@@ -345,6 +345,9 @@ func released(t *testing.T) *program {
 
 func TestNothingIsDead(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: it takes seconds")
+	}
 	for _, d := range released(t).dead() {
 		t.Error(d)
 	}

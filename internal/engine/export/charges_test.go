@@ -80,6 +80,9 @@ func randomCharge(rt *rapid.T, i int) ledger.Charge {
 
 func TestFocusKeepsEveryRuleForAnyLedger(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: it takes seconds")
+	}
 	l, _ := newLedger(t)
 	org := 0
 	rapid.Check(t, func(rt *rapid.T) {

@@ -10,6 +10,9 @@ import (
 
 func TestACopyIsTheChain(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: it takes seconds")
+	}
 	l, c := newLedger(t)
 	lives(t, l, 101) // more than are read at a time
 	middle := c.now()

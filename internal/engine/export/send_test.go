@@ -62,6 +62,9 @@ func arrived(t interface {
 
 func TestEventsArriveWithTheUsageTheySettle(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: it takes seconds")
+	}
 	l, _ := newLedger(t)
 	r := newReceiver(t)
 	lives(t, l, 60)
@@ -175,6 +178,9 @@ func TestFaultsLoseNothing(t *testing.T) {
 
 func TestABadEventHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: it takes seconds")
+	}
 	l, _ := newLedger(t)
 	r := newReceiver(t)
 	lives(t, l, 30)
@@ -220,6 +226,9 @@ func TestABadEventHoldsUpNoOther(t *testing.T) {
 // is held for it, and nothing is missing once it is right.
 func TestAnEndpointThatTakesNothingIsTold(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: it takes seconds")
+	}
 	l, c := newLedger(t)
 	r := newReceiver(t)
 	lives(t, l, 30)
@@ -242,6 +251,9 @@ func TestAnEndpointThatTakesNothingIsTold(t *testing.T) {
 // A receiver that has no use for what the chain begins with gets the rest.
 func TestARefusedBeginningHoldsUpNothing(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: it takes seconds")
+	}
 	l, _ := newLedger(t)
 	lives(t, l, 30)
 	events := recorded(t, l)
@@ -333,6 +345,9 @@ func TestALongWaitEndsTheRun(t *testing.T) {
 // A run that dies at any point between reading and noting.
 func TestADeathLosesAndRepeatsNothingUnseen(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: it takes seconds")
+	}
 	for _, point := range failpointtest.Names("export.") {
 		t.Run(point, func(t *testing.T) {
 			t.Parallel()
@@ -429,6 +444,9 @@ func TestWhatWasSentGoesAgainAlone(t *testing.T) {
 
 func TestSeveralExportersAtOnce(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: it takes seconds")
+	}
 	l, _ := newLedger(t)
 	r := newReceiver(t)
 	lives(t, l, 60)

@@ -22,6 +22,9 @@ func example(t testing.TB, file string) string {
 
 func program(t testing.TB, text string) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: starts no other processes")
+	}
 	path := filepath.Join(t.TempDir(), "program")
 	write(t, path, text)
 	return path

@@ -129,6 +129,9 @@ func TestTheLoopEndsRulesWithTheirSandbox(t *testing.T) {
 // not what they are compared with later.
 func TestRulesAreKnownByAllOfThem(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: starts no other processes")
+	}
 	inShells(t, []string{"toolbox", "rules", "firewall"}, `
 use_root
 use_box sbx-x

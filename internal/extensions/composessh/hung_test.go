@@ -77,6 +77,9 @@ func TestADockerThatNeverAnswersIsTold(t *testing.T) {
 // What is asked within the time is answered as ever, words and code included.
 func TestDockerIsAskedWithinBounds(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: starts no other processes")
+	}
 	inShells(t, nil, `
 docker_patience=1
 docker() { echo "said $1"; echo "warned" >&2; return 7; }

@@ -41,6 +41,9 @@ const sixtyFour = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abc
 // busybox's rm goes only as deep as a path is long; what a link leads to stays.
 func TestDeepTreesAreRemoved(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: starts no other processes")
+	}
 	if _, err := exec.LookPath("busybox"); err != nil {
 		t.Skip("no busybox here")
 	}

@@ -41,6 +41,9 @@ func TestARootOfSomebodyElseIsRefused(t *testing.T) {
 
 func TestWhichRootsAreTrusted(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: starts no other processes")
+	}
 	if os.Getuid() != 0 {
 		t.Skip("folders of somebody else need root")
 	}

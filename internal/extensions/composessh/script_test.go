@@ -27,6 +27,9 @@ func inShells(t *testing.T, files []string, body, want string) {
 
 func TestScriptsArePOSIX(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: starts no other processes")
+	}
 	all := operations()
 	maps.Copy(all, shtexttest.Programs(t, scripts[0]))
 	shtexttest.POSIX(t, all)

@@ -52,6 +52,9 @@ func toolPaths(t testing.TB) map[string]string {
 // there before is gone, and hostile archives write nothing beside their folder.
 func TestCopiesWithTheToolsOfAnyHost(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: starts no other processes")
+	}
 	for tools, path := range toolPaths(t) {
 		for _, shell := range shtexttest.Shells(t) {
 			t.Run(tools+"/"+filepath.Base(strings.Join(shell, "-")), func(t *testing.T) {

@@ -54,10 +54,14 @@ func Exercise(t *testing.T, address NewAddress, only ...string) {
 }
 
 // Alone skips, under the race detector, what one goroutine or one killed process after the other does for long: the
-// detector takes five times as long over it and can find nothing. `make test` runs it without; its ALONE names it.
+// detector takes five times as long over it and can find nothing. `make test` runs it without; its ALONE names it. -short
+// skips it, too.
 func Alone(t testing.TB) {
 	t.Helper()
-	if detector {
+	switch {
+	case testing.Short():
+		t.Skip("-short: it takes seconds")
+	case detector:
 		t.Skip("one goroutine or process at a time: `make test` runs it without the race detector")
 	}
 }

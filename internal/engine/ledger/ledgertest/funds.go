@@ -45,7 +45,9 @@ func funds(t *testing.T, address NewAddress) {
 	t.Run("what is owed is paid first", func(t *testing.T) { t.Parallel(); paidAfterwards(t, address) })
 	t.Run("no credit when it was begun", func(t *testing.T) { t.Parallel(); withoutCredit(t, address) })
 	t.Run("ceilings", func(t *testing.T) { t.Parallel(); ceilings(t, address) })
-	t.Run("random lives", func(t *testing.T) { t.Parallel(); books(t, address) })
+	if !testing.Short() {
+		t.Run("random lives", func(t *testing.T) { t.Parallel(); books(t, address) })
+	}
 	t.Run("the last credit of a wallet", func(t *testing.T) { t.Parallel(); lastCredit(t, address, "wallet of acme") })
 	t.Run("credit for several lengths in two workspaces", func(t *testing.T) { t.Parallel(); mixedCredit(t, address) })
 	t.Run("the length that fits", func(t *testing.T) { t.Parallel(); whatFits(t, address) })

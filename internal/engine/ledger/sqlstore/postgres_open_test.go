@@ -239,6 +239,9 @@ func TestAServerWithoutTLSIsToldApart(t *testing.T) {
 
 func TestThatNobodyAnswersIsToldInTime(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: it takes seconds")
+	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

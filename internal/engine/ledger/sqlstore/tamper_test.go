@@ -174,6 +174,9 @@ func (v *vault) chained(stream string) {
 // is consistent: only a head that somebody kept elsewhere shows it.
 func TestVerifyFindsAChainThatWasPutTogetherAnew(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: it takes seconds")
+	}
 	const last = "(SELECT max(seq) FROM events WHERE stream = 'umbrella')"
 	for name, c := range map[string]struct {
 		alter func(*vault)

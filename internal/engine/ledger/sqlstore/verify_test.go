@@ -11,6 +11,9 @@ import (
 // Each alteration behind the ledger's back must be found, with these words.
 func TestVerifyFindsEveryKindOfDamage(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: it takes seconds")
+	}
 	for name, c := range map[string]struct {
 		sql   string
 		words string

@@ -24,6 +24,9 @@ type Killer struct {
 // Killer returns one that kills nobody until Start. It must be there before the first sandbox is.
 func (v *Vendor) Killer(t testing.TB) *Killer {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: starts no other processes")
+	}
 	k := &Killer{}
 	k.APIURL, v.ToolboxURL = k.Front(t, v.APIURL), k.Front(t, v.ToolboxURL)
 	return k

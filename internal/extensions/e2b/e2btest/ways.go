@@ -25,6 +25,9 @@ type Killer struct {
 // Killer returns one that kills nobody until Start.
 func (v *Vendor) Killer(t testing.TB) *Killer {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: starts no other processes")
+	}
 	k := &Killer{}
 	k.APIURL, k.SandboxURL = k.Front(t, v.APIURL), k.Front(t, v.SandboxURL)
 	return k

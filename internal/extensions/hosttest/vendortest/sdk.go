@@ -38,6 +38,9 @@ func Scenario(t testing.TB, vendor string, env ...string) string {
 // that folder.
 func installed(t testing.TB, vendor string) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: starts no other processes")
+	}
 	for _, program := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(program); err != nil {
 			t.Skipf("no %s: install Node.js 20.18 or newer to let the vendor's own SDK speak to the fake", program)

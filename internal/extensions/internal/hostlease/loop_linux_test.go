@@ -54,6 +54,9 @@ root_removed() { :; }
 // time left lives on, and with the last sandbox the loop and the root are gone.
 func TestTheLoopServesAnyPlace(t *testing.T) {
 	t.Parallel()
+	if testing.Short() {
+		t.Skip("-short: starts no other processes")
+	}
 	library := shtext.Join([]*shtext.Files{Scripts}, "host", "root", "lease", "timer", "folder", "idle")
 	loop := "answer() { :; }\nprogress() { :; }\njson_string() { :; }\n" + library +
 		shtext.Join([]*shtext.Files{Scripts}, "loop") + processes + "use_root\nreaper_main\n"

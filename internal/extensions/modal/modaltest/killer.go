@@ -15,6 +15,9 @@ type Killer struct {
 // Killer returns one that kills nobody until Start.
 func (v *Vendor) Killer(t testing.TB) *Killer {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: starts no other processes")
+	}
 	k := &Killer{}
 	f := v.newFront(&k.Killer)
 	k.URL = f.planeURL

@@ -15,6 +15,9 @@ type Killer struct {
 // Killer returns one that kills nobody until Start.
 func (g *Gateway) Killer(t testing.TB) *Killer {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: starts no other processes")
+	}
 	k := &Killer{}
 	f, url := g.newFront(&k.Killer)
 	k.URL = url

@@ -24,6 +24,9 @@ type Killer struct {
 // Killer returns one that kills nobody until Start.
 func (v *Vendor) Killer(t testing.TB) *Killer {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short: starts no other processes")
+	}
 	k := &Killer{}
 	k.APIURL = k.Front(t, v.APIURL)
 	return k
