@@ -68,7 +68,8 @@ func parseConfig(cfg extensions.Config) (s settings, err error) {
 		return s, err
 	}
 	s = settings{account: cfg.Account, cloud: isCloud(cfg.Values), vm: isVM(cfg.Values), snapshot: extensions.Text(cfg.Values, fieldSnapshot),
-		region: cmp.Or(extensions.Text(cfg.Values, fieldRegion), os.Getenv("DAYTONA_TARGET")), archive: int(extensions.Whole(cfg.Values[fieldArchive], 0))}
+		region:  cmp.Or(extensions.Text(cfg.Values, fieldRegion), os.Getenv("DAYTONA_TARGET")),
+		archive: int(extensions.Whole(cfg.Values[fieldArchive], 0))}
 	if s.vm && !s.cloud {
 		return s, extensions.Errorf(extensions.KindInvalid, "config.%s: version 0.190 of %s has containers only", fieldClass, vendor).
 			WithRemedy("remove it, or use the cloud")

@@ -136,7 +136,8 @@ func units[N ~int64](n *N, unit N) float32 {
 
 // sized asks for a size, in whole cores and GiB.
 func sized(in *newSandbox, r extensions.Resources) {
-	in.Cpu, in.Memory, in.Disk = rest.Some(int(units(r.CPU, 1000))), rest.Some(int(units(r.MemoryMB, 1024))), rest.Some(int(units(r.DiskMB, 1024)))
+	in.Cpu, in.Memory = rest.Some(int(units(r.CPU, 1000))), rest.Some(int(units(r.MemoryMB, 1024)))
+	in.Disk = rest.Some(int(units(r.DiskMB, 1024)))
 	if r.GPU != nil && r.GPU.Count > 0 {
 		in.Gpu = rest.Some(int(r.GPU.Count))
 		if r.GPU.Model != "" {
@@ -152,5 +153,6 @@ func restrict(in *newSandbox, n extensions.Network) {
 	}
 	networks, names := n.Allowed()
 	all := len(n.Egress) == 0
-	in.NetworkBlockAll, in.NetworkAllowList, in.DomainAllowList = &all, rest.Some(strings.Join(networks, ",")), rest.Some(strings.Join(names, ","))
+	in.NetworkBlockAll, in.NetworkAllowList = &all, rest.Some(strings.Join(networks, ","))
+	in.DomainAllowList = rest.Some(strings.Join(names, ","))
 }

@@ -29,9 +29,8 @@ const (
 	defaultImage       = "docker.io/library/debian:12-slim"
 	defaultWorkDir     = "/workspace"
 	defaultPerMinute   = 60
-
-	runtimeGVisor = "gvisor"
-	runtimeAny    = "any"
+	runtimeGVisor      = "gvisor"
+	runtimeAny         = "any"
 )
 
 // plans have what the vendor lets run at once; an enterprise's contract says its own. Source: https://modal.com/pricing as

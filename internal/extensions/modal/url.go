@@ -3,6 +3,7 @@ package modal
 import (
 	"context"
 	"fmt"
+	"net"
 	"slices"
 	"strings"
 	"time"
@@ -25,7 +26,7 @@ func (b *backend) URL(ctx context.Context, h extensions.Handle, port int) (u ext
 	if slices.Contains(b.public, port) {
 		out, err := b.control.SandboxGetTunnelsV2(ctx, pb.SandboxGetTunnelsRequest_builder{SandboxId: s.ref, Timeout: 20}.Build()) // seconds
 		for _, t := range out.GetTunnels() {
-			at, bad := webcall.Address(fmt.Sprintf("https://%s:%d", t.GetHost(), t.GetPort()))
+			at, bad := webcall.Address("https://" + net.JoinHostPort(t.GetHost(), fmt.Sprint(t.GetPort())))
 			if bad == nil && int(t.GetContainerPort()) == port {
 				return extensions.URL{Address: strings.TrimSuffix(at.String(), ":443")}, nil
 			}

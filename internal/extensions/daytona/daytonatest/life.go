@@ -27,7 +27,8 @@ func (v *Vendor) step(s *sandbox) {
 		return
 	}
 	to, under := map[string]string{"creating": "started", "pending_build": "started", "starting": "started", "restoring": "started",
-		"resuming": "started", "stopping": "stopped", "pausing": "paused", "archiving": "archived", "snapshotting": s.was, "resizing": s.was}[s.state]
+		"resuming": "started", "stopping": "stopped", "pausing": "paused", "archiving": "archived",
+		"snapshotting": s.was, "resizing": s.was}[s.state]
 	switch {
 	case s.state == "destroying":
 		v.remove(s)
