@@ -27,7 +27,7 @@ func (d Descriptor) AcceptNow(spec Spec, now time.Time) error {
 	}
 	if limit := d.Capabilities.MaxTTL; limit > 0 && spec.Deadline.Sub(now) > limit {
 		return Errorf(KindUnsupported, "the place ends a sandbox after %s", limit).At("ttl").
-			WithRemedy("shorten ttl, or choose another place; a plan that allows more is named in the binding's config")
+			WithRemedy("shorten ttl, choose another place, or name your larger plan in the binding's config")
 	}
 	return d.Accept(spec)
 }
@@ -42,7 +42,7 @@ func (d Descriptor) Accept(spec Spec) error {
 			At("isolation").WithRemedy("lower isolation.level, or choose another extension")
 	}
 	if spec.Direct && !slices.Contains(c.IsolationLevels, IsolationNone) {
-		return Errorf(KindUnsupported, "the place runs nothing without walls").At("isolation").WithRemedy("use a place on this machine")
+		return Errorf(KindUnsupported, "the place runs nothing without isolation").At("isolation").WithRemedy("use a place on this machine")
 	}
 	for _, limit := range spec.Resources.Limits() {
 		if !spec.Resources.BestEffort && !slices.Contains(c.Limits, limit) {

@@ -10,7 +10,7 @@ const doc = `Runs sandboxes on the machine that runs sandboxer, without a daemon
 
 **Needs** Linux 5.14 or newer (amd64, arm64) with user namespaces, or ` + "`bubblewrap`" + ` where ordinary users may
 not create them. It works as root, with an unprivileged host uid per sandbox, and as an ordinary user. Other
-systems run only profiles with ` + "`isolation: {level: none}`" + `, as plain process groups without walls.
+systems run only profiles with ` + "`isolation: {level: none}`" + `, as plain process groups.
 
 **Isolation** is ` + "`process`" + `: separate namespaces, a tmpfs root with read-only views of /usr, no capabilities, a
 system call filter, Landlock. This is enough for your own code and against accidents, but not for hostile

@@ -69,7 +69,7 @@ func (b *Backend) launchPlain(ctx context.Context, bx box, rec *record, spec ext
 // acceptPlain refuses what only walls or cgroups can enforce.
 func acceptPlain(spec extensions.Spec) error {
 	refuse := func(what, remedy string) error {
-		return extensions.Errorf(extensions.KindUnsupported, "without walls %s", what).WithRemedy("%s", remedy)
+		return extensions.Errorf(extensions.KindUnsupported, "without isolation %s", what).WithRemedy("%s", remedy)
 	}
 	r := spec.Resources
 	switch {
