@@ -66,9 +66,6 @@ func (d Descriptor) Accept(spec Spec) error {
 		!slices.Contains(c.GPUModels, spec.Resources.GPU.Model):
 		return Errorf(KindUnsupported, "the place has no GPU %q", Clean(spec.Resources.GPU.Model, 40)).At("resources.gpu.model").
 			WithRemedy("name one of %v", c.GPUModels)
-	case spec.Workspace.Access == AccessRO && !c.ReadOnlyWorkspace:
-		return Errorf(KindUnsupported, "nothing at the place holds a workspace read-only").At("workspace.access").
-			WithRemedy("set workspace.access: rw or none, or choose another extension")
 	case spec.Region != "" && !slices.Contains(c.Regions, "*") && !slices.Contains(c.Regions, spec.Region):
 		return Errorf(KindUnsupported, "the place is not known to run sandboxes in the region %q", Clean(spec.Region, 40)).At("region").
 			WithRemedy("name a region that it has, or say in the binding's config where it runs them")
