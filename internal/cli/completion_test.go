@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/ledgertest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/all"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 )
 
 // shells read their script and print what becomes of $line at Tab, at least $want if that is so.
@@ -60,7 +60,7 @@ func TestACommandIsCompletedByTheShellItself(t *testing.T) {
 
 func TestShellsComplete(t *testing.T) {
 	t.Parallel()
-	ledgertest.Alone(t)
+	exttest.Alone(t)
 	state := t.TempDir()
 	e, err := engine.New(engine.Options{Extensions: all.Extensions(), StateDir: state})
 	if err != nil {

@@ -20,8 +20,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/cli"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/ledgertest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/all"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 )
 
 func TestMain(m *testing.M) {
@@ -123,7 +123,7 @@ func TestScripts(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short: runs no scripts, whose every line is a process")
 	}
-	ledgertest.Alone(t)
+	exttest.Alone(t)
 	if signal.Ignored(syscall.SIGHUP) { // by nohup; a caught signal is not ignored by what we start
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}

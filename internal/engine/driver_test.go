@@ -20,7 +20,6 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/ledgertest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/docker"
@@ -208,7 +207,7 @@ func takesLong(t testing.TB) {
 func killing(t testing.TB) {
 	t.Helper()
 	startsProcesses(t)
-	ledgertest.Alone(t)
+	exttest.Alone(t)
 }
 
 // raceEnv keeps a process under the race detector from lasting a second longer,

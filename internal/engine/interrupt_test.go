@@ -11,6 +11,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
 
@@ -68,7 +69,7 @@ func interruptions(t *testing.T, prefix string, run func(t *testing.T, i interru
 		}
 	}
 	for n, i := range all {
-		if raced && n%4 != 0 {
+		if exttest.Detector && n%4 != 0 {
 			continue
 		}
 		t.Run(fmt.Sprintf("%s %s at %d", i.point, i.how, i.hit), func(t *testing.T) {

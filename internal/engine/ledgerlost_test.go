@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 )
 
 var own = engine.Request{Profile: "profile.quickstart", Name: "one", TTL: "10m"}
@@ -25,7 +26,7 @@ func TestTheLedgerLostAtAnyStatementOfALife(t *testing.T) {
 	}
 	// Some of them in each run, others in the next.
 	all, step := whole.cut.Exchanges()-before, 8
-	if raced || testing.Short() {
+	if exttest.Detector || testing.Short() {
 		step = 24
 	}
 	first := 1 + rand.IntN(step)

@@ -20,8 +20,8 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/ledgertest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 )
 
 // swift waits for nothing longer than a test can.
@@ -117,7 +117,7 @@ func TestEventsArriveWithTheUsageTheySettle(t *testing.T) {
 // Whatever goes wrong, in whatever order: every event arrives, in order, under
 // one id, and where it is not known whether it did, at most a day later.
 func TestFaultsLoseNothing(t *testing.T) {
-	ledgertest.Alone(t)
+	exttest.Alone(t)
 	t.Parallel()
 	l, _ := newLedger(t)
 	lives(t, l, 45)

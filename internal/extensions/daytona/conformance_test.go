@@ -153,6 +153,7 @@ func TestConformance(t *testing.T) {
 
 // Virtual machines have memory in their snapshots, forks, and no size of their own.
 func TestConformanceOfVirtualMachines(t *testing.T) {
+	exttest.Alone(t)
 	t.Parallel()
 	h := harness()
 	h.Spec = nil
@@ -166,6 +167,7 @@ func TestConformanceOfVirtualMachines(t *testing.T) {
 
 // An installation of the user's own ends nothing at a deadline.
 func TestConformanceOfAnInstallation(t *testing.T) {
+	exttest.Alone(t)
 	t.Parallel()
 	h := harness()
 	h.Config = func(t testing.TB) extensions.Config {

@@ -20,6 +20,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 )
 
 // With these, the test binary is one of several programs that use a ledger at the same time.
@@ -40,7 +41,7 @@ func Main(m *testing.M, end ...func() error) {
 		}
 		os.Exit(0)
 	}
-	if detector { // each step is many times slower, and draws add no other interleaving
+	if exttest.Detector { // each step is many times slower, and draws add no other interleaving
 		if err := flag.Set("rapid.checks", "10"); err != nil { // the command line still decides
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)

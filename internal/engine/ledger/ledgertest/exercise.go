@@ -8,6 +8,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 )
 
 // NewAddress prepares an empty ledger that lives as long as the test, and returns its address.
@@ -38,47 +39,18 @@ func Exercise(t *testing.T, address NewAddress, only ...string) {
 		{"Funds", funds, false},
 		{"Usage", usage, true},
 		{"Failpoints", failpoints, true},
-		{"Processes", processes, false},
+		{"Processes", processes, true},
 	} {
 		if len(only) > 0 && !slices.Contains(only, group.name) {
 			continue
 		}
 		t.Run(group.name, func(t *testing.T) {
 			if group.alone {
-				Alone(t)
+				exttest.Alone(t)
 			}
 			t.Parallel()
 			group.run(t, address)
 		})
-	}
-}
-
-// Alone skips, under the race detector, what one goroutine or one killed process after the other does for long: the
-// detector takes five times as long over it and can find nothing. `make test` runs it without; its ALONE names it. -short
-// skips it, too.
-func Alone(t testing.TB) {
-	t.Helper()
-	switch {
-	case testing.Short():
-		t.Skip("-short: it takes seconds")
-	case detector:
-		t.Skip("one goroutine or process at a time: `make test` runs it without the race detector")
-	}
-}
-
-// Race runs the competitions of processes. It is for a ledger whose transactions run in another process, which the
-// suite's injected failures do not reach.
-func Race(t *testing.T, address NewAddress) {
-	t.Helper()
-	for name, run := range map[string]func(*testing.T, NewAddress){
-		"sixteen open a new ledger at once":     coldStart,
-		"several compete for the same names":    compete,
-		"killed at any time":                    killedAtRandom,
-		"the last credit of a wallet":           func(t *testing.T, a NewAddress) { lastCredit(t, a, "wallet of acme") },
-		"the last credit of a budget":           func(t *testing.T, a NewAddress) { lastCredit(t, a, "budget all of acme/web") },
-		"a holder lives as long as its process": intents,
-	} {
-		t.Run(name, func(t *testing.T) { t.Parallel(); run(t, address) })
 	}
 }
 

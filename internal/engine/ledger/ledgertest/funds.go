@@ -11,6 +11,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 )
 
 const dollar = 1_000_000_000 // nano-units
@@ -45,9 +46,7 @@ func funds(t *testing.T, address NewAddress) {
 	t.Run("what is owed is paid first", func(t *testing.T) { t.Parallel(); paidAfterwards(t, address) })
 	t.Run("no credit when it was begun", func(t *testing.T) { t.Parallel(); withoutCredit(t, address) })
 	t.Run("ceilings", func(t *testing.T) { t.Parallel(); ceilings(t, address) })
-	if !testing.Short() {
-		t.Run("random lives", func(t *testing.T) { t.Parallel(); books(t, address) })
-	}
+	t.Run("random lives", func(t *testing.T) { exttest.Alone(t); t.Parallel(); books(t, address) })
 	t.Run("the last credit of a wallet", func(t *testing.T) { t.Parallel(); lastCredit(t, address, "wallet of acme") })
 	t.Run("credit for several lengths in two workspaces", func(t *testing.T) { t.Parallel(); mixedCredit(t, address) })
 	t.Run("the length that fits", func(t *testing.T) { t.Parallel(); whatFits(t, address) })

@@ -226,10 +226,7 @@ func killedAtSteps(t *testing.T, address NewAddress) {
 }
 
 func killedAtRandom(t *testing.T, address NewAddress) {
-	kills := 40
-	if testing.Short() || detector {
-		kills = 12
-	}
+	const kills = 40
 	at := address(t)
 	l := open(t, at, sqlstore.Options{})
 	funded(t, l)

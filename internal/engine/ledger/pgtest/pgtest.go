@@ -204,7 +204,7 @@ func execAt(address, sql string) error {
 }
 
 func (s *server) address(database string) string {
-	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s", s.port, database)
+	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", s.port, database)
 }
 
 func (s *server) serve() error {

@@ -7,6 +7,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/ledgertest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 )
 
 func newFile(t testing.TB) string { return sqlstore.DefaultURL(filepath.Join(t.TempDir(), "state")) }
@@ -28,7 +29,7 @@ func BenchmarkPostgres(b *testing.B) { ledgertest.Benchmark(b, pgtest.New) }
 func BenchmarkSQLite(b *testing.B) { ledgertest.Benchmark(b, newFile) }
 
 func TestBothDatabasesKeepTheSameBooks(t *testing.T) {
-	ledgertest.Alone(t)
+	exttest.Alone(t)
 	t.Parallel()
 	ledgertest.Twins(t, newFile, pgtest.New)
 }

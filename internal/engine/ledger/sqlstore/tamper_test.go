@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/ledgertest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 )
 
 // unjudged are the columns that no event answers for, with the reason. All
@@ -56,7 +56,7 @@ func (t *table) edits(column string, was any) []any {
 }
 
 func TestVerifyFindsEveryCellAlteredAndEveryRowRemoved(t *testing.T) {
-	ledgertest.Alone(t)
+	exttest.Alone(t)
 	t.Parallel()
 	for name, address := range map[string]func(testing.TB) string{"sqlite": newFile, "postgres": pgtest.New} {
 		t.Run(name, func(t *testing.T) {

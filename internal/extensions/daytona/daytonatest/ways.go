@@ -3,6 +3,7 @@ package daytonatest
 import (
 	"testing"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 )
 
@@ -24,9 +25,7 @@ type Killer struct {
 // Killer returns one that kills nobody until Start. It must be there before the first sandbox is.
 func (v *Vendor) Killer(t testing.TB) *Killer {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("-short: starts no other processes")
-	}
+	exttest.Alone(t)
 	k := &Killer{}
 	k.APIURL, v.ToolboxURL = k.Front(t, v.APIURL), k.Front(t, v.ToolboxURL)
 	return k

@@ -3,6 +3,7 @@ package modaltest
 import (
 	"testing"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 )
 
@@ -15,9 +16,7 @@ type Killer struct {
 // Killer returns one that kills nobody until Start.
 func (v *Vendor) Killer(t testing.TB) *Killer {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("-short: starts no other processes")
-	}
+	exttest.Alone(t)
 	k := &Killer{}
 	f := v.newFront(&k.Killer)
 	k.URL = f.planeURL

@@ -1,6 +1,0 @@
-//go:build !race
-
-package ledgertest
-
-// detector reports whether the race detector is on.
-const detector = false
