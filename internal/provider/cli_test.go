@@ -58,7 +58,7 @@ func build(folder string, flags ...string) (string, error) {
 		return "", err
 	}
 	dir = filepath.Join(dir, folder)
-	args := append([]string{"build", "-o", filepath.Join(dir, providerName)}, flags...)
+	args := append([]string{"build", "-ldflags", "-s -w", "-o", filepath.Join(dir, providerName)}, flags...)
 	if out, err := exec.Command("go", append(args, "../..")...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("go build: %w\n%s", err, out)
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -120,9 +121,10 @@ func (u *upload) bring(ctx context.Context) error {
 	if u.p.Stdin != nil {
 		in = u.p.Stdin
 	}
-	bounded := &bounded{from: in, left: most}
-	err = u.Put(ctx, File{Path: u.room + "/do", Content: strings.NewReader(program)}, File{Path: u.room + "/in", Content: bounded})
-	if bounded.left < 0 {
+	input := &bounded{from: in}
+	input.left.Store(most)
+	err = u.Put(ctx, File{Path: u.room + "/do", Content: strings.NewReader(program)}, File{Path: u.room + "/in", Content: input})
+	if input.end() {
 		return extensions.Errorf(extensions.KindInvalid, "the input is larger than %d MiB, and this place does not stream input", most>>20).
 			WithRemedy("copy it in as a file first, and let the command read the file")
 	}
@@ -243,16 +245,24 @@ func (u *upload) remove(ctx context.Context) {
 	_, _, _ = u.Run(ctx, "", "rm", "-rf", u.room) // it ends with the sandbox otherwise
 }
 
-// bounded fails after so many bytes.
+// bounded fails after so many bytes. A call that fails can end while its input is still read.
 type bounded struct {
 	from io.Reader
-	left int64
+	left atomic.Int64
 }
 
+var errTooLong = errors.New("the input is too long")
+
 func (b *bounded) Read(p []byte) (int, error) {
+	if b.left.Load() < 0 {
+		return 0, errTooLong
+	}
 	n, err := b.from.Read(p)
-	if b.left -= int64(n); b.left < 0 {
-		return 0, errors.New("the input is too long")
+	if b.left.Add(-int64(n)) < 0 {
+		return 0, errTooLong
 	}
 	return n, err
 }
+
+// end lets nothing more be read, and says whether there was too much.
+func (b *bounded) end() bool { return b.left.Swap(-1) < 0 }

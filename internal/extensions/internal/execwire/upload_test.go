@@ -240,3 +240,33 @@ func killGone(t *testing.T, room, ran string) {
 		t.Errorf("%v: %s", err, out)
 	}
 }
+
+// A vendor that refuses a call answers before it has read the whole body, and what packs the body reads on for a moment.
+func TestNothingMoreOfTheInputIsReadOnceACallHasFailed(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	calls := m.calls()
+	refused := extensions.Errorf(extensions.KindUnauthorized, "no")
+	body := make(chan io.Reader, 1)
+	calls.Put = func(_ context.Context, files ...execwire.File) error {
+		content := files[1].Content
+		started := make(chan struct{})
+		go func() {
+			_, _ = content.Read(make([]byte, 1))
+			close(started)
+			_, _ = content.Read(make([]byte, 1)) // beside the end of the call
+			body <- content
+		}()
+		<-started
+		return refused
+	}
+	input := strings.NewReader("abcdef")
+	if _, err := calls.Transport(t.Context(), execwire.Process{Argv: []string{"cat"}, Stdin: input}); !errors.Is(err, refused) {
+		t.Errorf("%v, want the refusal", err)
+	}
+	content := <-body
+	left := input.Len()
+	if n, err := content.Read(make([]byte, 1)); n != 0 || err == nil || input.Len() != left {
+		t.Errorf("%d bytes were read afterwards: %v", n, err)
+	}
+}
