@@ -203,6 +203,7 @@ func execAt(address, sql string) error {
 	return errors.Join(err, c.Close(ctx))
 }
 
+// address is without TLS, which would take a quarter of the tests' time.
 func (s *server) address(database string) string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", s.port, database)
 }
