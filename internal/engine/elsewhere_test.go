@@ -16,7 +16,7 @@ func TestASandboxOfAMachineThatIsGoneFreesItsName(t *testing.T) {
 	t.Parallel()
 	takesLong(t)
 	onBoth(t, atHome(), func(t *testing.T, b *bench) {
-		req := engine.Request{Profile: "profile.own", Name: "e2e", TTL: "6s"}
+		req := engine.Request{Profile: "profile.own", Name: "e2e", TTL: "15s"}
 		s := b.create(req)
 		first := b.Engine
 		onMachine(t.TempDir())(b)
@@ -37,7 +37,7 @@ func TestASandboxOfAMachineThatIsGoneFreesItsName(t *testing.T) {
 		e = b.later(5 * time.Minute)
 		swept(e, 1)
 		cs, err := b.book().Charges(t.Context(), s.ID)
-		if err != nil || len(cs) != 1 || cs[0].Amount <= 0 || cs[0].Amount > 6*2*dollar/3600 {
+		if err != nil || len(cs) != 1 || cs[0].Amount <= 0 || cs[0].Amount > 15*2*dollar/3600 {
 			t.Errorf("charged %+v, %v", cs, err)
 		}
 		again := b.make(e, req)

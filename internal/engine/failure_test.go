@@ -201,21 +201,21 @@ func TestAnExpiredSandboxIsShownFreesItsNameAndIsSettledAtItsTrueEnd(t *testing.
 	t.Parallel()
 	b := newBench(t)
 	ctx := context.Background()
-	s := b.create(engine.Request{Profile: "profile.stub", Name: "one", TTL: "2s"})
-	time.Sleep(time.Until(s.ExpiresAt) + 200*time.Millisecond)
-	got, err := b.Get(ctx, s.Receipt)
+	s := b.create(engine.Request{Profile: "profile.stub", Name: "one", TTL: "10m"})
+	e := b.later(11 * time.Minute)
+	got, err := e.Get(ctx, s.Receipt)
 	if err != nil || got.State != "expired" {
 		t.Fatalf("get: %+v, %v", got, err)
 	}
-	again := b.create(engine.Request{Profile: "profile.stub", Name: "one", TTL: "10m"})
+	again := b.make(e, engine.Request{Profile: "profile.stub", Name: "one", TTL: "10m"})
 	if again.ID == s.ID {
 		t.Fatal("the expired one came back")
 	}
-	old, err := b.Lookup(ctx, s.ID, "", "")
+	old, err := e.Lookup(ctx, s.ID, "", "")
 	if err != nil || old.State != "destroyed" || old.EndedAt.Sub(s.ExpiresAt).Abs() > time.Second {
 		t.Errorf("settled: %s at %s, due %s, %v", old.State, old.EndedAt, s.ExpiresAt, err)
 	}
-	if got, err := b.Get(ctx, s.Receipt); err != nil || got.State != "expired" {
+	if got, err := e.Get(ctx, s.Receipt); err != nil || got.State != "expired" {
 		t.Errorf("the expired one still reads as: %+v, %v", got.State, err)
 	}
 	b.clean()

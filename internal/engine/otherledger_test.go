@@ -127,7 +127,8 @@ func TestADestroyFromAnotherFolderIsSettledUpToWhenItWasFoundGone(t *testing.T) 
 			t.Fatalf("%+v, %v", r, err)
 		}
 		m := b.meter(s.ID)
-		if !m.EndEstimated || m.ClosedAt.Sub(s.CreatedAt.Add(30*time.Minute)).Abs() > 10*time.Second {
+		late := m.ClosedAt.Sub(s.CreatedAt.Add(30 * time.Minute))
+		if !m.EndEstimated || late < -time.Second || late > time.Since(s.CreatedAt)+time.Second {
 			t.Errorf("closed %s, estimated %t, made %s", m.ClosedAt, m.EndEstimated, s.CreatedAt)
 		}
 		u, err := e.Usage(t.Context(), engine.UsageQuery{})
@@ -215,7 +216,7 @@ func TestAKillBeforeTheNoteLeavesAnEstimate(t *testing.T) {
 		if _, err := b.reopen().Sweep(t.Context(), false, nil); err != nil {
 			t.Fatal(told(err))
 		}
-		if m := b.meter(s.ID); !m.EndEstimated || m.ClosedAt.Sub(s.CreatedAt.Add(20*time.Minute)).Abs() > 10*time.Second || len(b.notes()) != 0 {
+		if m := b.meter(s.ID); !m.EndEstimated || m.ClosedAt.Sub(s.CreatedAt.Add(20*time.Minute)).Abs() > time.Since(s.CreatedAt)+time.Second || len(b.notes()) != 0 {
 			t.Errorf("closed %s, estimated %t; noted %v", m.ClosedAt, m.EndEstimated, b.notes())
 		}
 	})

@@ -171,7 +171,7 @@ func TestALocalSandboxThatEndedUnwatchedIsSettledAtItsTrueEnd(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	ctx := context.Background()
-	rec, stderr, code := b.run(order{Do: "create", Profile: "profile.quickstart", Name: "one", TTL: "6s"}, "", 0)
+	rec, stderr, code := b.run(order{Do: "create", Profile: "profile.quickstart", Name: "one", TTL: "15s"}, "", 0)
 	if code != 0 {
 		t.Fatal(stderr)
 	}

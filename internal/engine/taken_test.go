@@ -78,16 +78,16 @@ func TestASweepTellsWhatADeadRunLeft(t *testing.T) {
 func TestATTLOfWhatHasEndedIsRefusedInThePlan(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	req := engine.Request{Profile: "profile.stub", Name: "one", TTL: "1s"}
+	req := engine.Request{Profile: "profile.stub", Name: "one", TTL: "1m"}
 	s := b.create(req)
-	time.Sleep(time.Until(s.ExpiresAt) + 50*time.Millisecond)
+	e := b.later(2 * time.Minute)
 	longer := req
 	longer.TTL = "10m"
-	if _, err := b.PlanUpdate(context.Background(), s.Receipt, req, longer); !extensions.IsKind(err, extensions.KindInvalid) ||
+	if _, err := e.PlanUpdate(context.Background(), s.Receipt, req, longer); !extensions.IsKind(err, extensions.KindInvalid) ||
 		extensions.FieldOf(err) != "ttl" {
 		t.Errorf("%v", err)
 	}
-	if _, err := b.PlanUpdate(context.Background(), s.Receipt, req, req); err != nil {
+	if _, err := e.PlanUpdate(context.Background(), s.Receipt, req, req); err != nil {
 		t.Errorf("left as it is: %v", err)
 	}
 }

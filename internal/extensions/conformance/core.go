@@ -143,8 +143,8 @@ var coreChecks = []check{
 		if e.desc.Capabilities.Expiry == extensions.ExpirySweep {
 			return
 		}
-		_, h, _ := e.ready(WithTTL(e.shortTTL()))
-		e.advance(e.shortTTL() + time.Second)
+		spec, h := e.brief()
+		e.outlive(spec)
 		e.teardown(h)
 		e.wantPhase(h, extensions.PhaseAbsent)
 	}},
@@ -267,9 +267,9 @@ func expires(e *env) {
 	if e.desc.Capabilities.Expiry == extensions.ExpirySweep {
 		return
 	}
-	spec, h, _ := e.ready(WithTTL(e.shortTTL()))
+	spec, h := e.brief()
 	e.wantEnd(h, spec.Deadline)
-	o := e.wantExpiry(h)
+	o := e.wantExpiry(h, life(spec))
 	if o.Phase == extensions.PhaseExpired && o.EndedAt.IsZero() {
 		e.Error("it expired, and no end is told")
 	}

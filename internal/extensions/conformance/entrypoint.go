@@ -55,17 +55,19 @@ var entrypointChecks = []check{
 			return
 		}
 		for code, phase := range map[int]extensions.Phase{0: extensions.PhaseTerminated, 3: extensions.PhaseFailed} {
-			_, h, _ := e.ready(WithEntrypoint(argv(fmt.Sprintf("sleep %d; exit %d", int(e.shortTTL()/time.Second), code))))
+			_, h, life := e.briefly(func(d time.Duration) Option {
+				return WithEntrypoint(argv(fmt.Sprintf("sleep %d; exit %d", int(d/time.Second), code)))
+			})
 			e.wantPhase(h, extensions.PhaseReady)
-			e.exits(h, phase, code)
+			e.exits(h, life, phase, code)
 		}
 	}},
 	{name: "entrypoint/ended-is-not-extended", power: extensions.PowerExtend, run: func(e *env) {
 		if !e.runs(extensions.EntrypointArgv) {
 			return
 		}
-		spec, h, _ := e.ready(WithEntrypoint(argv(fmt.Sprintf("sleep %d", int(e.shortTTL()/time.Second)))))
-		e.ended(h)
+		spec, h, life := e.briefly(func(d time.Duration) Option { return WithEntrypoint(argv(fmt.Sprintf("sleep %d", int(d/time.Second)))) })
+		e.ended(h, life)
 		err := power[extensions.Extender](e, e.b).Extend(e.ctx(), h, spec.Deadline.Add(sandboxTTL/2))
 		e.wantKind("extend of a sandbox whose entrypoint has ended", err, extensions.KindNotFound)
 	}},
@@ -130,9 +132,9 @@ func (e *env) soon(h extensions.Handle, file string) string {
 }
 
 // ended waits until the entrypoint has ended, and says what is seen then.
-func (e *env) ended(h extensions.Handle) extensions.Observation {
+func (e *env) ended(h extensions.Handle, after time.Duration) extensions.Observation {
 	e.Helper()
-	e.advance(e.shortTTL() + time.Second)
+	e.advance(after + time.Second)
 	o := e.observe(h)
 	for end := time.Now().Add(endPatience); o.Phase == extensions.PhaseReady && time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		o = e.observe(h)
@@ -141,14 +143,13 @@ func (e *env) ended(h extensions.Handle) extensions.Observation {
 }
 
 // exits waits until the entrypoint has ended, and checks what is told of it.
-func (e *env) exits(h extensions.Handle, want extensions.Phase, code int) {
+func (e *env) exits(h extensions.Handle, after time.Duration, want extensions.Phase, code int) {
 	e.Helper()
-	before := time.Now()
-	o := e.ended(h)
+	o := e.ended(h, after)
 	if o.Phase != want || !strings.Contains(o.Reason, fmt.Sprintf("exit code %d", code)) {
 		e.Errorf("its entrypoint ended with %d, and it is %s: %q", code, o.Phase, o.Reason)
 	}
-	latest := before.Add(e.shortTTL() + 5*time.Second)
+	latest := time.Now().Add(e.advanced + 2*time.Second)
 	if o.EndedAt.Before(o.StartedAt) || o.EndedAt.After(latest) {
 		e.Errorf("it ended at %s, want between its start at %s and %s", o.EndedAt, o.StartedAt, latest)
 	}

@@ -25,6 +25,8 @@ type env struct {
 	b    extensions.Backend
 	// began is when the check began, which took what its calls took.
 	began time.Time
+	// advanced is how far the check moved the place's clock ahead of ours.
+	advanced time.Duration
 }
 
 func (e *env) ctx() context.Context {
@@ -127,6 +129,48 @@ func (e *env) ready(opts ...Option) (extensions.Spec, extensions.Handle, extensi
 	return spec, h, o.Reachability
 }
 
+// brief creates a sandbox with a lifetime that a check can wait for.
+func (e *env) brief() (extensions.Spec, extensions.Handle) {
+	e.Helper()
+	spec, h, _ := e.briefly(WithTTL)
+	return spec, h
+}
+
+// briefly creates a sandbox that ends by itself after the time that it gives to ending, and returns. It can be used before that: one that took more
+// than a third of its life to become ready, on a busy machine, is replaced by one that lives twice as long.
+func (e *env) briefly(ending func(time.Duration) Option) (extensions.Spec, extensions.Handle, time.Duration) {
+	e.Helper()
+	for life := e.shortTTL(); ; life *= 2 {
+		began := time.Now()
+		spec := e.spec(ending(life))
+		h, o, err := e.b.Provision(e.ctx(), spec)
+		e.cleanUp(h)
+		if err == nil && o.Phase != extensions.PhaseReady {
+			o, err = e.b.WaitReady(e.ctx(), spec, h)
+		}
+		if err == nil && time.Since(began) < life/3 {
+			return spec, h, life
+		}
+		if took := time.Since(began); took < life/3 || life > longestBrief {
+			e.Fatalf("a sandbox that ends after %s: after %s it is %s, %v", life, took, o.Phase, err)
+		}
+		if !h.IsZero() {
+			e.teardown(h)
+		}
+	}
+}
+
+// longestBrief is the longest life that is doubled.
+const longestBrief = time.Minute
+
+// outlive lets a sandbox's whole lifetime pass.
+func (e *env) outlive(spec extensions.Spec) {
+	e.Helper()
+	e.advance(life(spec) + time.Second)
+}
+
+func life(spec extensions.Spec) time.Duration { return spec.Deadline.Sub(spec.CreatedAt) }
+
 // observe returns the observation of one sandbox.
 func (e *env) observe(h extensions.Handle) extensions.Observation {
 	e.Helper()
@@ -197,6 +241,7 @@ func (e *env) catchUp(most time.Duration) {
 func (e *env) advance(d time.Duration) {
 	e.Helper()
 	if e.h.Advance != nil {
+		e.advanced += d
 		e.h.Advance(e.TB, e.cfg, d)
 		return
 	}
@@ -281,10 +326,10 @@ func (e *env) wantPhase(h extensions.Handle, phases ...extensions.Phase) extensi
 	return o
 }
 
-// wantExpiry lets the shortTTL pass, and checks that the place ends the sandbox of itself.
-func (e *env) wantExpiry(h extensions.Handle) extensions.Observation {
+// wantExpiry lets the lifetime of a sandbox pass, and checks that the place ends it of itself.
+func (e *env) wantExpiry(h extensions.Handle, life time.Duration) extensions.Observation {
 	e.Helper()
-	e.advance(e.shortTTL() + time.Second)
+	e.advance(life + time.Second)
 	for end := time.Now().Add(endPatience); time.Now().Before(end); time.Sleep(100 * time.Millisecond) {
 		if p := e.observe(h).Phase; p == extensions.PhaseExpired || p == extensions.PhaseAbsent {
 			break

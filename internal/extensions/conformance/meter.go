@@ -30,11 +30,11 @@ var extendChecks = []check{
 		e.wantEnd(h, to)
 	}},
 	{name: "extend/later-keeps-it", power: extensions.PowerExtend, run: func(e *env) {
-		spec, h, _ := e.ready(WithTTL(e.shortTTL()))
+		spec, h := e.brief()
 		if err := power[extensions.Extender](e, e.b).Extend(e.ctx(), h, spec.Deadline.Add(time.Minute)); err != nil {
 			e.Fatalf("extend: %v", err)
 		}
-		e.advance(e.shortTTL() + time.Second)
+		e.outlive(spec)
 		e.wantPhase(h, extensions.PhaseReady)
 	}},
 	{name: "extend/earlier-is-refused-where-only-later-is-declared", power: extensions.PowerExtend, run: func(e *env) {
@@ -51,10 +51,11 @@ var extendChecks = []check{
 			return
 		}
 		spec, h, _ := e.ready()
-		if err := power[extensions.Extender](e, e.b).Extend(e.ctx(), h, spec.CreatedAt.Add(e.shortTTL())); err != nil {
+		end := time.Now().Add(e.shortTTL())
+		if err := power[extensions.Extender](e, e.b).Extend(e.ctx(), h, end); err != nil {
 			e.Fatalf("extend: %v", err)
 		}
-		e.wantExpiry(h)
+		e.wantExpiry(h, end.Sub(spec.CreatedAt))
 	}},
 	{name: "extend/ended-is-not-found", power: extensions.PowerExtend, run: func(e *env) {
 		h := e.gone()
@@ -63,8 +64,8 @@ var extendChecks = []check{
 		if e.desc.Capabilities.Expiry == extensions.ExpirySweep {
 			return
 		}
-		spec, expired, _ := e.ready(WithTTL(e.shortTTL()))
-		e.wantExpiry(expired)
+		spec, expired := e.brief()
+		e.wantExpiry(expired, life(spec))
 		e.wantKind("extending what has expired", power[extensions.Extender](e, e.b).Extend(e.ctx(), expired, spec.Deadline.Add(time.Hour)),
 			extensions.KindNotFound)
 	}},
@@ -87,8 +88,8 @@ var usageChecks = []check{
 		if e.desc.Capabilities.Expiry != extensions.ExpiryNative {
 			return
 		}
-		_, h, _ := e.ready(WithTTL(e.shortTTL()))
-		e.advance(e.shortTTL() + time.Minute)
+		spec, h := e.brief()
+		e.advance(life(spec) + time.Minute)
 		u := e.usage(h)
 		if u.EndedAt.IsZero() || (u.EndedAt.Sub(u.StartedAt)-u.Running-u.Paused).Abs() > time.Second {
 			e.Errorf("from %s to %s it ran %s", u.StartedAt, u.EndedAt, u.Running)

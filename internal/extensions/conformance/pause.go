@@ -166,9 +166,9 @@ var pauseChecks = []check{
 		if e.desc.Capabilities.PausedExpiry == extensions.ExpirySweep {
 			return
 		}
-		_, h, _ := e.ready(WithTTL(e.shortTTL()))
+		spec, h := e.brief()
 		e.pause(h)
-		e.wantExpiry(h)
+		e.wantExpiry(h, life(spec))
 	}},
 	{name: "pause/extends", power: extensions.PowerPause, also: []extensions.Power{extensions.PowerExtend}, run: func(e *env) {
 		if e.desc.Capabilities.PausedExpiry == extensions.ExpirySweep {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/lease"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local/wire"
 )
 
@@ -123,6 +124,9 @@ func (b box) enter(ctx context.Context, e extensions.Entrypoint) error {
 		req.Argv = append(req.Argv, []byte(word))
 	}
 	r, err := b.simple(ctx, req, io.Discard)
+	if end, ended := b.tombstone(); err != nil && ended && end.Reason == lease.ReasonExited {
+		return nil // it ran, and ended before the answer came
+	}
 	if err == nil && r.Exit != 0 {
 		err = extensions.Errorf(extensions.KindFailed, "its entrypoint cannot be started: exit code %d", r.Exit).At("entrypoint").
 			WithRemedy("name an executable program that exists inside")

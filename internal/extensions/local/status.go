@@ -132,7 +132,7 @@ func (b *Backend) Find(ctx context.Context, id extensions.ID) (extensions.Handle
 }
 
 // findWait is how long Find waits for another operation to end.
-const findWait = 250 * time.Millisecond
+const findWait = 2 * time.Second
 
 func (b *Backend) find(ctx context.Context, id extensions.ID) (extensions.Handle, error) {
 	if _, err := extensions.ParseID(string(id)); err != nil {
