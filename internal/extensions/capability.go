@@ -240,6 +240,10 @@ const (
 	NetworkDeny  = "deny-all"
 )
 
+// RegionUnstated is the region of a vendor's place whose user does not say where it is. No profile can demand it, and a policy
+// about regions refuses it.
+const RegionUnstated = "unstated"
+
 // Capabilities is the full declaration. The first part is the matrix that sandbox
 // platforms publish; the second is sandboxer's own. It is a ceiling, which the catalog
 // and a probe at apply can only narrow. nil means unknown, never unlimited.
@@ -250,7 +254,7 @@ type Capabilities struct {
 	CapacityQuery       bool             // supportsCapacityQuery
 	MaxConcurrent       *int64           // sandboxes at once
 	MaxSessionDuration  time.Duration    // maxSessionDurationSeconds; 0 = no limit of the place
-	Regions             []string         // "*" = any
+	Regions             []string         // "*" = any, or RegionUnstated
 	OS                  []string         // "linux", "darwin", "windows"
 	Arch                []string         // as Go names it: "amd64"; "*" = the host's own
 	IdleCostModel       string           // zero | storage-only | metered

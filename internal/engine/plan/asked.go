@@ -69,7 +69,7 @@ func Merge(profiles *profile.Set, req Request) (*profile.Resolved, error) {
 func override(r *profile.Resolved, req Request) error {
 	if want, pin := req.Extension, r.Policy.Extension; want != "" {
 		if pin != "" && want != pin && !slices.Contains(r.Policy.Fallback, want) && !slices.Contains(r.Overrides, "extension") {
-			return extensions.AtField("extension", extensions.Errorf(extensions.KindInvalid, "%s runs on %s only, and the request names %s", r.ID,
+			return extensions.AtField("extension", extensions.Errorf(extensions.KindInvalid, "%s runs on %s only, but the request names %s", r.ID,
 				pin, want).WithRemedy("use another profile, leave the extension out, or add extension to overrides of the profile"))
 		}
 		r.Policy.Extension, r.Policy.Fallback = want, nil
@@ -83,7 +83,7 @@ func override(r *profile.Resolved, req Request) error {
 		r.Spec.Isolation = want
 	default:
 		return extensions.AtField("isolation", extensions.Errorf(extensions.KindInvalid,
-			"%s needs at least isolation %s, and the request says %s", r.ID, r.Spec.Isolation, want).
+			"%s needs at least isolation %s, but the request says %s", r.ID, r.Spec.Isolation, want).
 			WithRemedy("request %s or more, or none, which is the direct mode", r.Spec.Isolation))
 	}
 	return nil

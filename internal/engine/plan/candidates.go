@@ -57,7 +57,7 @@ func Candidate(b catalog.Binding, h *extensions.Host, index int) route.Candidate
 	switch {
 	case fits:
 	case h == nil:
-		refuse("it needs a host, and the request has none", "register one with sandboxer_host and pass its ref in hosts")
+		refuse("it needs a host, but the request has none", "register one with sandboxer_host and pass its ref in hosts")
 	case at == extensions.PlaceMachine:
 		refuse(fmt.Sprintf("it runs on this machine, but host %q is another machine", h.Name),
 			"use a sandboxer_host with local = true, or a profile for SSH hosts")

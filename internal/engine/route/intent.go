@@ -111,7 +111,7 @@ func tellHost(j *judge, c *Candidate) (string, string) {
 	if c.Host != nil {
 		what, help = "it is on host "+c.Host.Name, "add "+c.Host.Name+" to hosts, or remove hosts"
 	}
-	return what + ", and the request requires " + strings.Join(j.Hosts, ", "), help
+	return what + ", but the request requires " + strings.Join(j.Hosts, ", "), help
 }
 
 // passNamedOnly keeps test doubles out of real routes: nobody gets a simulated sandbox without asking for one.

@@ -153,12 +153,13 @@ func (j *judge) mayRunIn(c *Candidate) []string {
 }
 
 func (a Access) permitsRegion(r string) bool {
+	unknown := r == "*" || r == extensions.RegionUnstated
 	for _, f := range a.Forbidden {
-		if r == "*" || inRegion(r, f) || inRegion(f, r) { // "eu" may mean "eu-west"
+		if unknown || inRegion(r, f) || inRegion(f, r) { // "eu" may mean "eu-west"
 			return false
 		}
 	}
-	return a.Allowed == nil || r != "*" && slices.ContainsFunc(a.Allowed, func(want string) bool { return inRegion(r, want) })
+	return a.Allowed == nil || !unknown && slices.ContainsFunc(a.Allowed, func(want string) bool { return inRegion(r, want) })
 }
 
 func passAllowedRegion(j *judge, c *Candidate) bool {
@@ -177,10 +178,10 @@ func tellAllowedRegion(j *judge, c *Candidate) (string, string) {
 		says += " without " + strings.Join(p.Regions.Forbidden, ", ")
 	}
 	have := j.mayRunIn(c)
-	if len(have) == 0 || slices.Contains(have, "*") {
-		return "its region is unknown, and " + p.ID + " " + says, j.askFor(p, "set region on the host or the binding")
+	if len(have) == 0 || slices.Contains(have, "*") || slices.Contains(have, extensions.RegionUnstated) {
+		return "its region is unknown, but " + p.ID + " " + says, j.askFor(p, "set region on the host or the binding")
 	}
-	return "it may run in " + strings.Join(have, ", ") + ", and " + p.ID + " " + says,
+	return "it may run in " + strings.Join(have, ", ") + ", but " + p.ID + " " + says,
 		j.askFor(p, "set region on the binding to an allowed one")
 }
 

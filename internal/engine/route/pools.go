@@ -130,5 +130,5 @@ func passBilling(j *judge, c *Candidate) bool {
 }
 
 func tellBilling(j *judge, c *Candidate) (string, string) {
-	return "its billing is " + c.Billing + ", and the request asks for " + j.Billing, `set billing = "` + c.Billing + `", or remove it`
+	return "its billing is " + c.Billing + ", but the request asks for " + j.Billing, `set billing = "` + c.Billing + `", or remove it`
 }

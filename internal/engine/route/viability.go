@@ -34,7 +34,7 @@ func passIsolation(j *judge, c *Candidate) bool {
 func tellIsolation(j *judge, c *Candidate) (string, string) {
 	switch {
 	case j.Spec.Direct && j.floor != extensions.IsolationNone:
-		return fmt.Sprintf("the profile's route needs at least isolation %s, and the request asks for none", j.floor),
+		return fmt.Sprintf("the profile's route needs at least isolation %s, but the request asks for none", j.floor),
 			"leave out the isolation, or remove route.constraints.require_isolation from the profile"
 	case j.Spec.Direct:
 		return "it does not run commands without isolation", "choose ext.local, which runs on this machine"
@@ -43,7 +43,7 @@ func tellIsolation(j *judge, c *Candidate) (string, string) {
 	if n := len(c.Capabilities.IsolationLevels); n > 0 {
 		strongest = string(c.Capabilities.IsolationLevels[n-1])
 	}
-	return fmt.Sprintf("its strongest isolation is %s, and the request needs at least %s", strongest, j.floor),
+	return fmt.Sprintf("its strongest isolation is %s, but the request needs at least %s", strongest, j.floor),
 		fmt.Sprintf("choose a place with isolation %s, or lower isolation.level if %s is enough for this code", j.floor, strongest)
 }
 
@@ -195,10 +195,10 @@ func passRegion(j *judge, c *Candidate) bool {
 
 func tellRegion(j *judge, c *Candidate) (string, string) {
 	have, want := c.regions(), j.Policy.Region
-	if c.Place != extensions.PlaceAccount && (len(have) == 0 || slices.Contains(have, "*")) {
-		return "its region is unknown, and " + want + " is wanted", "set region on the host or the binding"
+	if c.Place != extensions.PlaceAccount && (len(have) == 0 || slices.Contains(have, "*")) || slices.Contains(have, extensions.RegionUnstated) {
+		return "its region is unknown, but the request needs " + want, "set region on the host or the binding"
 	}
-	return fmt.Sprintf("it is in %s, and the request needs %s", strings.Join(have, ", "), want), "choose a place in " + want +
+	return fmt.Sprintf("it is in %s, but the request needs %s", strings.Join(have, ", "), want), "choose a place in " + want +
 		", or drop route.constraints.region"
 }
 

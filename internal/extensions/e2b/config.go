@@ -27,8 +27,6 @@ const (
 	defaultDomain   = "e2b.app"
 	defaultTemplate = "base"
 	defaultWorkDir  = "/home/user/workspace"
-	// unstated is the region of an account whose user does not say where it is: no profile can demand it.
-	unstated = "unstated"
 )
 
 // plan is what the vendor allows an account. Source: https://e2b.dev/docs/billing and /docs/sandbox/rate-limits,

@@ -82,7 +82,7 @@ func (extension) Describe() extensions.Descriptor {
 // Declare implements extensions.Declarer: what the plan of a binding allows, and where it is.
 func (extension) Declare(values map[string]any) (extensions.Declaration, error) {
 	p := planOf(values)
-	regions := []string{unstated}
+	regions := []string{extensions.RegionUnstated}
 	if r := extensions.Text(values, fieldRegion); r != "" {
 		regions = []string{r}
 	}

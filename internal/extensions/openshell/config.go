@@ -45,8 +45,6 @@ const (
 	defaultFixed = "/workspace"
 
 	driverVM = "vm"
-	// unstated is the region of a gateway whose user does not say where it is: no profile can demand it.
-	unstated = "unstated"
 )
 
 var (

@@ -73,7 +73,7 @@ func (extension) Describe() extensions.Descriptor {
 
 // Declare implements extensions.Declarer: where a gateway is, what machines it has, and whether its driver holds sizes.
 func (extension) Declare(values map[string]any) (extensions.Declaration, error) {
-	n := extensions.Narrowing{Regions: []string{unstated}, Arch: []string{arches[0]}}
+	n := extensions.Narrowing{Regions: []string{extensions.RegionUnstated}, Arch: []string{arches[0]}}
 	if r := extensions.Text(values, fieldRegion); r != "" {
 		n.Regions = []string{r}
 	}
