@@ -2,6 +2,8 @@ package hosttest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"maps"
 	"os"
 	"os/exec"
@@ -9,8 +11,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/moby/moby/client"
 )
 
 // Inventory is what a machine holds, by kind, one line per thing.
@@ -23,19 +28,9 @@ type Inventory map[string][]string
 func Snapshot(t testing.TB, within ...string) Inventory {
 	t.Helper()
 	inv := Inventory{}
-	list := func(kind string, args ...string) {
-		if daemon() != nil {
-			return
-		}
-		out, err := docker(args...)
-		must(t, err)
-		inv[kind] = strings.Split(out, "\n")
+	if daemon() == nil {
+		must(t, inv.addDocker(t.Context()))
 	}
-	const labels = " {{.Labels}}"
-	list("container", "ps", "--all", "--no-trunc", "--format", "{{.ID}} {{.Names}} {{.Image}}"+labels)
-	list("network", "network", "ls", "--no-trunc", "--format", "{{.ID}} {{.Name}}"+labels)
-	list("volume", "volume", "ls", "--format", "{{.Name}}"+labels)
-	list("image", "image", "ls", "--all", "--no-trunc", "--format", "{{.ID}} {{.Repository}}:{{.Tag}}")
 	inv["firewall rule"] = firewall(t)
 	inv["process"] = sandboxProcesses(within)
 	for kind, lines := range inv {
@@ -46,6 +41,47 @@ func Snapshot(t testing.TB, within ...string) Inventory {
 		inv[kind] = lines
 	}
 	return inv
+}
+
+// endpoint is where Docker's command line finds its daemon.
+var endpoint = sync.OnceValues(func() (string, error) { return docker("context", "inspect", "--format", "{{.Endpoints.docker.Host}}") })
+
+// addDocker asks the daemon itself: tests ask it so often that starting the command line would take longer than they do.
+func (i Inventory) addDocker(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Minute)
+	defer cancel()
+	at, err := endpoint()
+	if err != nil {
+		return err
+	}
+	c, err := client.New(client.WithHost(at))
+	if err != nil {
+		return err
+	}
+	containers, err1 := c.ContainerList(ctx, client.ContainerListOptions{All: true})
+	networks, err2 := c.NetworkList(ctx, client.NetworkListOptions{})
+	volumes, err3 := c.VolumeList(ctx, client.VolumeListOptions{})
+	images, err4 := c.ImageList(ctx, client.ImageListOptions{All: true})
+	if err := errors.Join(err1, err2, err3, err4, c.Close()); err != nil {
+		return err
+	}
+	for _, o := range containers.Items {
+		i.add("container", o.ID, o.Names, o.Image, o.Labels)
+	}
+	for _, o := range networks.Items {
+		i.add("network", o.ID, o.Name, o.Labels)
+	}
+	for _, o := range volumes.Items {
+		i.add("volume", o.Name, o.Labels)
+	}
+	for _, o := range images.Items {
+		i.add("image", o.ID, o.RepoTags)
+	}
+	return nil
+}
+
+func (i Inventory) add(kind string, what ...any) {
+	i[kind] = append(i[kind], strings.TrimSpace(fmt.Sprintln(what...)))
 }
 
 // Diff lists what only later has ("+ kind: line") and what only i has ("- kind: line"); "" means no change.
