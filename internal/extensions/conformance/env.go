@@ -136,8 +136,8 @@ func (e *env) brief() (extensions.Spec, extensions.Handle) {
 	return spec, h
 }
 
-// briefly creates a sandbox that ends by itself after the time that it gives to ending, and returns. It can be used before that: one that took more
-// than a third of its life to become ready, on a busy machine, is replaced by one that lives twice as long.
+// briefly creates a sandbox that ends by itself after the time that it gives to ending, and returns. It can be used before that:
+// one that took more than a third of its life to become ready, on a busy machine, is replaced by one that lives twice as long.
 func (e *env) briefly(ending func(time.Duration) Option) (extensions.Spec, extensions.Handle, time.Duration) {
 	e.Helper()
 	for life := e.shortTTL(); ; life *= 2 {
