@@ -97,8 +97,8 @@ func TestAChangeThatComesTooLateChangesNothing(t *testing.T) {
 	if lerr != nil || !row.ExpiresAt.Equal(s.ExpiresAt) {
 		t.Errorf("ends %s, %v", row.ExpiresAt, lerr)
 	}
-	if _, err := b.later(time.Hour).Update(ctx, s.Receipt, engine.Request{Profile: "profile.stub", Name: "one", TTL: "20m"}, nil); !extensions.IsKind(err,
-		extensions.KindConflict) || extensions.RemedyOf(err) == "" {
+	if _, err := b.later(time.Hour).Update(ctx, s.Receipt, engine.Request{Profile: "profile.stub", Name: "one", TTL: "20m"},
+		nil); !extensions.IsKind(err, extensions.KindConflict) || extensions.RemedyOf(err) == "" {
 		t.Errorf("after its end: %v", err)
 	}
 	b.clean()

@@ -216,7 +216,9 @@ func TestAKillBeforeTheNoteLeavesAnEstimate(t *testing.T) {
 		if _, err := b.reopen().Sweep(t.Context(), false, nil); err != nil {
 			t.Fatal(told(err))
 		}
-		if m := b.meter(s.ID); !m.EndEstimated || m.ClosedAt.Sub(s.CreatedAt.Add(20*time.Minute)).Abs() > time.Since(s.CreatedAt)+time.Second || len(b.notes()) != 0 {
+		m := b.meter(s.ID)
+		off := m.ClosedAt.Sub(s.CreatedAt.Add(20 * time.Minute)).Abs()
+		if !m.EndEstimated || off > time.Since(s.CreatedAt)+time.Second || len(b.notes()) != 0 {
 			t.Errorf("closed %s, estimated %t; noted %v", m.ClosedAt, m.EndEstimated, b.notes())
 		}
 	})

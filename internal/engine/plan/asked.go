@@ -69,8 +69,8 @@ func Merge(profiles *profile.Set, req Request) (*profile.Resolved, error) {
 func override(r *profile.Resolved, req Request) error {
 	if want, pin := req.Extension, r.Policy.Extension; want != "" {
 		if pin != "" && want != pin && !slices.Contains(r.Policy.Fallback, want) && !slices.Contains(r.Overrides, "extension") {
-			return extensions.AtField("extension", extensions.Errorf(extensions.KindInvalid, "%s runs on %s only, but the request names %s", r.ID,
-				pin, want).WithRemedy("use another profile, leave the extension out, or add extension to overrides of the profile"))
+			return extensions.AtField("extension", extensions.Errorf(extensions.KindInvalid, "%s runs on %s only, but the request names %s",
+				r.ID, pin, want).WithRemedy("use another profile, leave the extension out, or add extension to overrides of the profile"))
 		}
 		r.Policy.Extension, r.Policy.Fallback = want, nil
 	}

@@ -195,7 +195,8 @@ func passRegion(j *judge, c *Candidate) bool {
 
 func tellRegion(j *judge, c *Candidate) (string, string) {
 	have, want := c.regions(), j.Policy.Region
-	if c.Place != extensions.PlaceAccount && (len(have) == 0 || slices.Contains(have, "*")) || slices.Contains(have, extensions.RegionUnstated) {
+	nowhere := len(have) == 0 || slices.Contains(have, "*")
+	if c.Place != extensions.PlaceAccount && nowhere || slices.Contains(have, extensions.RegionUnstated) {
 		return "its region is unknown, but the request needs " + want, "set region on the host or the binding"
 	}
 	return fmt.Sprintf("it is in %s, but the request needs %s", strings.Join(have, ", "), want), "choose a place in " + want +

@@ -40,6 +40,7 @@ func TestADockerThatNeverAnswersIsTold(t *testing.T) {
 	}
 	before := waiting()
 	must(t, os.WriteFile(hang, nil, 0o600))
+	time.Sleep(3 * time.Second) // for so long a script believes what another one was answered: seen_lately
 	hung := func(what string, err error) {
 		t.Helper()
 		wantKind(t, what, err, extensions.KindUnavailable, "gave no answer within 2 s")

@@ -66,7 +66,9 @@ var entrypointChecks = []check{
 		if !e.runs(extensions.EntrypointArgv) {
 			return
 		}
-		spec, h, life := e.briefly(func(d time.Duration) Option { return WithEntrypoint(argv(fmt.Sprintf("sleep %d", int(d/time.Second)))) })
+		spec, h, life := e.briefly(func(d time.Duration) Option {
+			return WithEntrypoint(argv(fmt.Sprintf("sleep %d", int(d/time.Second))))
+		})
 		e.ended(h, life)
 		err := power[extensions.Extender](e, e.b).Extend(e.ctx(), h, spec.Deadline.Add(sandboxTTL/2))
 		e.wantKind("extend of a sandbox whose entrypoint has ended", err, extensions.KindNotFound)
