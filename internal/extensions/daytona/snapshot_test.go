@@ -55,7 +55,7 @@ func TestASnapshotThatIsBeingTakenIsNotAbsent(t *testing.T) {
 	v.SetSlow(-1)
 	id, err := extensions.NewSnapshotID(nil)
 	must(t, err)
-	ctx, stop := context.WithTimeout(t.Context(), time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Second) // by then the vendor has been asked
 	defer stop()
 	s := b.(extensions.Snapshotter)
 	if _, err := s.Snapshot(ctx, h, extensions.SnapshotSpec{ID: id, Account: cfg.Account}); err == nil {

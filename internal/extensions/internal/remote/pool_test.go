@@ -47,7 +47,7 @@ func TestOneConnectionWhileItHasRoom(t *testing.T) {
 	s := hosttest.SSHD(t)
 	a, b := open(t, s.Host(), Options{}), open(t, s.Host(), Options{Home: "/nonexistent"})
 	other := open(t, s.Host(), Options{Home: "/nonexistent"})
-	calls(t, b, 4, "sleep 0.2")
+	calls(t, b, 2, "sleep 0.2") // which the server may still count among its ten
 	calls(t, other, 8, "sleep 0.2")
 	if n := s.Connections(); n != 1 {
 		t.Errorf("%d connections for 8 sessions", n)

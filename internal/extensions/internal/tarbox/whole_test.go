@@ -141,7 +141,7 @@ func TestHolesOfAnArchiverThatKnowsThemStayHoles(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, "caf\xe9\n"), []byte("x"), 0o600))
 	must(t, os.Truncate(filepath.Join(dir, "caf\xe9\n"), 1<<40))
 	must(t, os.Link(filepath.Join(dir, "caf\xe9\n"), filepath.Join(dir, "second")))
-	cmd := exec.CommandContext(t.Context(), "tar", "-S", "--format=posix", "--sparse-version=0.1", "-cf", "-", ".")
+	cmd := exec.CommandContext(t.Context(), "tar", "-S", "--format=posix", "--sparse-version=0.1", "--sort=name", "-cf", "-", ".")
 	cmd.Dir, cmd.Env = dir, append(os.Environ(), "LC_ALL=C")
 	archive, err := cmd.Output()
 	must(t, err)
