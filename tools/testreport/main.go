@@ -8,6 +8,9 @@
 // was skipped that FILE does not list. With -failures it appends the end of a failed run's report to that FILE as well,
 // to be shown when all is over.
 //
+// With -later FILE, the tests that skipped themselves for a run without the race detector are written to FILE, and are
+// no skips that are forbidden: -of FILE runs them, and fails if one of them does not run.
+//
 // With -again N, if at most N tests failed, it runs them once more, alone. One that passes then is no failure but is
 // named as flaky, in that FILE too: it has to be mended. A data race, a panic and a package that failed outside any
 // test are failures at once. The packages come last among the arguments and begin with "./".
@@ -32,13 +35,15 @@ func main() {
 	list := flag.String("agreed", "", "file of skips that are all right even so")
 	again := flag.Int("again", 0, "how many failed tests are run once more")
 	failures := flag.String("failures", "", "file to which the end of a failed run's report is appended")
+	later := flag.String("later", "", "file to which the tests are written that another run is to run")
+	of := flag.String("of", "", "such a file: run the tests in it")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var ok bool
 	fine, err := readAgreed(*list)
 	if err == nil {
-		ok, err = run(ctx, flag.Args(), *noSkip, fine, *again, *failures)
+		ok, err = run(ctx, flag.Args(), options{*noSkip, fine, *again, *failures, *later, *of})
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
@@ -49,18 +54,48 @@ func main() {
 	}
 }
 
-func run(ctx context.Context, args []string, noSkip bool, fine agreed, limit int, failures string) (bool, error) {
-	told, err := os.OpenFile(cmp.Or(failures, os.DevNull), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+type options struct {
+	noSkip              bool
+	fine                agreed
+	limit               int    // of failed tests that are run once more
+	failures, later, of string // files; "" = none
+}
+
+func run(ctx context.Context, args []string, o options) (ok bool, err error) {
+	told, err := os.OpenFile(cmp.Or(o.failures, os.DevNull), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return false, err
 	}
+	defer func() { err = errors.Join(err, told.Close()) }()
 	r := newReport(os.Stdout)
-	passed, err := test(ctx, r, args)
-	if err == nil && !passed && limit > 0 {
-		passed, err = runAgain(ctx, r, args, limit)
+	r.later = o.later != ""
+	flags, pkgs := split(args)
+	if o.of != "" {
+		l, err := readLeft(o.of)
+		if err != nil || len(l) == 0 {
+			return err == nil, err
+		}
+		var names string
+		names, pkgs = l.split()
+		flags, r.missing = append(flags, "-run", names), l
 	}
-	ok := r.close(noSkip, fine, told) && passed
-	return ok, errors.Join(err, told.Close())
+	passed, err := test(ctx, r, slices.Concat(flags, pkgs))
+	if err == nil && !passed && o.limit > 0 {
+		passed, err = runAgain(ctx, r, flags, o.limit)
+	}
+	if r.later {
+		err = errors.Join(err, r.leave(o.later))
+	}
+	return r.close(o.noSkip, o.fine, told) && passed, err
+}
+
+// split tells the flags of go test from its packages.
+func split(args []string) (flags, pkgs []string) {
+	n := slices.IndexFunc(args, func(a string) bool { return strings.HasPrefix(a, "./") })
+	if n < 0 {
+		n = len(args)
+	}
+	return slices.Clone(args[:n]), args[n:]
 }
 
 // test runs `go test` and returns whether it was content.
@@ -85,8 +120,7 @@ func test(ctx context.Context, r *report, args []string) (bool, error) {
 }
 
 // runAgain runs the few tests that failed once more, alone, and returns whether none is left that failed.
-func runAgain(ctx context.Context, r *report, args []string, limit int) (bool, error) {
-	flags := slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, "./") })
+func runAgain(ctx context.Context, r *report, flags []string, limit int) (bool, error) {
 	few := r.few(limit)
 	if len(few) == 0 {
 		return false, nil

@@ -34,6 +34,8 @@ type report struct {
 	skipped []key
 	broken  []key // packages that failed outside any test
 	moody   []key // tests that failed and then passed alone
+	later   bool  // another run takes what is left to it
+	missing left  // tests that were to run and have not ended yet
 }
 
 // retold is how many lines of a failure's output are told once more at the end: enough for its messages, and few enough
@@ -69,6 +71,9 @@ func (r *report) take(e event) {
 	k := key{e.Package, e.Test}
 	if e.Action != "output" {
 		delete(r.running, k)
+	}
+	if e.Action == "pass" || e.Action == "fail" || e.Action == "skip" {
+		r.missing = slices.DeleteFunc(r.missing, func(m key) bool { return m == k })
 	}
 	switch e.Action {
 	case "run", "cont", "pause":
@@ -191,9 +196,12 @@ func (r *report) close(noSkip bool, fine agreed, again io.Writer) (ok bool) {
 	for _, k := range r.moody {
 		r.printf("FLAKY %s: it failed, and passed when run alone; mend it\n", k)
 	}
+	for _, k := range r.missing {
+		r.printf("NOT RUN %s: it was left to this run\n", k)
+	}
 	r.printf("\n%d passed, %d failed, %d skipped\n", r.passed, len(r.failed)+len(r.broken), len(r.skipped))
 	switch {
-	case len(r.failed)+len(r.broken) > 0:
+	case len(r.failed)+len(r.broken)+len(r.missing) > 0:
 	case noSkip && forbidden != "":
 		r.printf("Skips are forbidden here: provide what they need, or run without SANDBOXER_NO_SKIP=1.\n")
 	case r.passed == 0:
@@ -242,6 +250,7 @@ func aboutRunning(line string) bool {
 // reason.
 func (r *report) skips(fine agreed) (forbidden string) {
 	var open, known []string
+	later := 0
 	short := map[string]int{}
 	for _, k := range r.skipped {
 		reason := r.reason(k)
@@ -249,11 +258,16 @@ func (r *report) skips(fine agreed) (forbidden string) {
 		switch _, left, isShort := strings.Cut(reason, "-short: "); {
 		case isShort:
 			short[left]++
+		case r.later && r.forLater(k):
+			later++
 		case fine.has(k):
 			known = append(known, line)
 		default:
 			open = append(open, line)
 		}
+	}
+	if later > 0 {
+		r.printf("\n%d tests are left to the run without the race detector.\n", later)
 	}
 	if len(known) > 0 {
 		r.printf("\nSkipped, as agreed (%d):\n%s", len(known), strings.Join(known, ""))

@@ -132,6 +132,60 @@ func TestAgreedSkips(t *testing.T) {
 	}
 }
 
+// A module with two packages whose tests leave some to another run.
+func TestWhatIsLeftToAnotherRunIsRunThere(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("go.mod", "module m\n\ngo 1.24\n")
+	const head = "package %s\n\nimport (\n\t\"os\"\n\t\"testing\"\n)\n\n" +
+		"func leave(t *testing.T) {\n\tif os.Getenv(\"FIRST\") != \"\" {\n\t\tt.Skip(%q)\n\t}\n}\n\n"
+	for _, name := range []string{"a", "b"} {
+		write(name+"/"+name+"_test.go", fmt.Sprintf(head, name, forLater+": why")+
+			"func TestWatched(t *testing.T) {\n\tif os.Getenv(\"FIRST\") == \"\" { t.Fatal(\"once more\") }\n}\n\n"+
+			"func TestLeft"+name+"(t *testing.T) { leave(t) }\n\n"+
+			"func TestParts(t *testing.T) {\n\tfor _, part := range []string{\"one (1+1)\", \"other\"} {\n"+
+			"\t\tt.Run(part, func(t *testing.T) { if part != \"other\" { leave(t) } })\n\t}\n}\n")
+	}
+	tool := filepath.Join(dir, "testreport")
+	if out, err := exec.Command("go", "build", "-o", tool, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	run := func(first string, args ...string) (string, error) {
+		cmd := exec.Command(tool, args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOFLAGS=", "GOWORK=off", "SANDBOXER_NO_SKIP=1", "FIRST="+first)
+		out, err := cmd.CombinedOutput()
+		return string(out), err
+	}
+	if out, err := run("yes", "--", "-count=1", "./a", "./b"); err == nil || !strings.Contains(out, "Skips are forbidden") {
+		t.Errorf("nothing takes what is left, and that is well: %v\n%s", err, out)
+	}
+	if out, err := run("yes", "-later", "left", "--", "-count=1", "./a", "./b"); err != nil || !strings.Contains(out, "\n4 tests are left") {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	if out, err := run("", "-of", "left", "--", "-count=1"); err != nil || !strings.Contains(out, "\n6 passed, 0 failed") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	write("left", "m/a TestLefta\nm/b TestGone\n")
+	if out, err := run("", "-of", "left", "--", "-count=1"); err == nil || !strings.Contains(out, "NOT RUN m/b TestGone") {
+		t.Errorf("a test that does not run is not missed: %v\n%s", err, out)
+	}
+	for _, none := range []string{"left", "gone"} {
+		write("left", "")
+		if out, err := run("", "-of", none, "--", "-count=1"); err != nil || out != "" {
+			t.Errorf("nothing was left in %s: %v\n%s", none, err, out)
+		}
+	}
+}
+
 // A module whose tests are flaky, broken or racy in ways that the environment chooses.
 func TestFailuresAreRunOnceMoreAlone(t *testing.T) {
 	t.Parallel()

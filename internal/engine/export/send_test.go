@@ -25,7 +25,7 @@ import (
 )
 
 // swift waits for nothing longer than a test can.
-var swift = Retries{Max: 2, Min: time.Millisecond, Cap: 2 * time.Second, Request: 10 * time.Second}
+var swift = Retries{Max: 2, Min: time.Millisecond, Cap: 2 * time.Second, Request: time.Minute}
 
 func send(l Ledger, url, sink string) (Sending, error) {
 	return Send(ctx, l, "acme", Options{Target: Target{URL: url, Sink: sink}, Retries: swift})

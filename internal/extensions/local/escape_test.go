@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 )
 
 // Limits of the sandbox that is attacked.
@@ -50,20 +51,12 @@ func needLauncher(t *testing.T, launcher string) {
 	}
 }
 
-// withoutDetector skips under the race detector, and says why.
-func withoutDetector(t *testing.T, why string) {
-	t.Helper()
-	if raceScale > 1 {
-		t.Skipf("%s; `make test` runs it without the race detector", why)
-	}
-}
-
 // TestAsAnOrdinaryUser runs the whole package again as one.
 func TestAsAnOrdinaryUser(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("this is one already")
 	}
-	withoutDetector(t, "it watches the same code when root tests")
+	exttest.Undetected(t, "it watches the same code when root tests")
 	t.Parallel()
 	home, err := os.MkdirTemp("/tmp", "sandboxer-ordinary-")
 	must(t, err)

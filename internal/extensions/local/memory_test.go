@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 )
 
 // memoryForked touches so many MiB and has so many copies share them.
@@ -80,7 +81,7 @@ func forkAndWait(n, seconds int) (lived int) {
 // Root tests it with a memory cgroup, where the machine has one, and an
 // ordinary user without.
 func TestMemoryIsCountedOnceAndOfEverybody(t *testing.T) {
-	withoutDetector(t, "the detector's own memory hides the programs'")
+	exttest.Undetected(t, "the detector's own memory hides the programs'")
 	t.Parallel()
 	for _, launcher := range []string{launcherNamespaces, launcherBubblewrap} {
 		t.Run(launcher, func(t *testing.T) {
