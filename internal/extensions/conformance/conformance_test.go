@@ -271,7 +271,7 @@ func (f foldersOf) TempDir() string { return f.t.TempDir() }
 func judge(t *testing.T, c check, name string, m mutant) {
 	t.Helper()
 	ext := brokenExtension{whole: newWhole(), m: m}
-	r := try(c.name, func(tried TB) { c.start(foldersOf{tried, t}, harnessFor(ext)) })
+	r := try(c.name, func(tried TB) { c.start(foldersOf{tried, t}, harnessFor(ext), &common{}) })
 	ext.busy.Wait()
 	want := c.name == name || slices.Contains(m.also, c.name)
 	switch {

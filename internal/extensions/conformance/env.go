@@ -15,7 +15,7 @@ const (
 	cleanupLimit = 2 * time.Minute
 )
 
-// env is what one check works with: its own place and a backend open there.
+// env is what one check works with: a place and a backend open there.
 type env struct {
 	TB
 	h    Harness
@@ -25,6 +25,8 @@ type env struct {
 	b    extensions.Backend
 	// began is when the check began, which took what its calls took.
 	began time.Time
+	// common has the sandbox that the check shares; nil = none.
+	common *common
 	// advanced is how far the check moved the place's clock ahead of ours.
 	advanced time.Duration
 }
@@ -114,19 +116,28 @@ func (e *env) cleanUp(h extensions.Handle) {
 	})
 }
 
-// ready creates a sandbox and waits until it is usable.
+// ready returns a sandbox that is usable: a new one, or that of the group if the check shares it.
 func (e *env) ready(opts ...Option) (extensions.Spec, extensions.Handle, extensions.Reachability) {
 	e.Helper()
+	if e.common != nil && len(opts) == 0 {
+		return e.common.ready(e)
+	}
 	spec := e.spec(opts...)
 	h, o := e.provision(spec)
+	return spec, h, e.waited(spec, h, o)
+}
+
+// waited waits until what was provisioned is usable.
+func (e *env) waited(spec extensions.Spec, h extensions.Handle, o extensions.Observation) extensions.Reachability {
+	e.Helper()
 	if o.Phase == extensions.PhaseReady {
-		return spec, h, o.Reachability
+		return o.Reachability
 	}
 	o, err := e.b.WaitReady(e.ctx(), spec, h)
 	if err != nil {
 		e.Fatalf("wait ready: %v", err)
 	}
-	return spec, h, o.Reachability
+	return o.Reachability
 }
 
 // brief creates a sandbox with a lifetime that a check can wait for.

@@ -17,7 +17,7 @@ var awkward = []string{"a b", "'", `"`, ";", "$HOME", "`id`", "$(id)", "new\nlin
 	"&& x", "|", ">f", "#c", "!", "~"}
 
 var execChecks = []check{
-	{name: "exec/literal-argv", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/literal-argv", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		var want strings.Builder
 		for _, a := range awkward {
@@ -28,7 +28,7 @@ var execChecks = []check{
 		res = e.exec(h, command(append([]string{"printf", "<%s>"}, awkward...)...))
 		equal(e, "arguments of a program", res.Stdout, []byte(want.String()))
 	}},
-	{name: "exec/shell", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/shell", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		res := e.exec(h, extensions.ExecRequest{Shell: `x="a b"; printf '%s' "$x" | cat; printf err >&2; exit 3`})
 		equal(e, "stdout", res.Stdout, []byte("a b"))
@@ -37,18 +37,18 @@ var execChecks = []check{
 			e.Errorf("exit code %d, want 3", res.ExitCode)
 		}
 	}},
-	{name: "exec/stdin-empty", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/stdin-empty", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		res := e.exec(h, extensions.ExecRequest{Command: []string{"sh", "-c", "cat; printf end"}, Timeout: 20 * time.Second})
 		equal(e, "stdout", res.Stdout, []byte("end"))
 	}},
-	{name: "exec/stdin-1MiB", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/stdin-1MiB", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		in := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
 		res := e.exec(h, extensions.ExecRequest{Command: []string{"cat"}, Stdin: bytes.NewReader(in)})
 		equal(e, "what cat gave back", res.Stdout, in)
 	}},
-	{name: "exec/stdin-binary", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/stdin-binary", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		in := make([]byte, 0, 1024)
 		for i := range 1024 {
@@ -57,7 +57,7 @@ var execChecks = []check{
 		res := e.exec(h, extensions.ExecRequest{Command: []string{"cat"}, Stdin: bytes.NewReader(in)})
 		equal(e, "what cat gave back", res.Stdout, in)
 	}},
-	{name: "exec/stdin-unread", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/stdin-unread", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		in := bytes.NewReader(make([]byte, 4<<20))
 		if res := e.exec(h, extensions.ExecRequest{Command: []string{"true"}, Stdin: in, Timeout: 20 * time.Second}); res.ExitCode != 0 {
@@ -70,14 +70,14 @@ var execChecks = []check{
 			Env: map[string]string{"FROM_REQUEST": "two\nlines 'quoted' $HOME", "BOTH": "request"}})
 		equal(e, "environment", res.Stdout, []byte("spec's|two\nlines 'quoted' $HOME|request"))
 	}},
-	{name: "exec/env-does-not-stay", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/env-does-not-stay", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		e.exec(h, extensions.ExecRequest{Command: []string{"true"}, Env: map[string]string{"PASSING": "x"}})
 		if got := e.sh(h, `printf '%s' "${PASSING-unset}"`); got != "unset" {
 			e.Errorf("a variable of the command before is %q", got)
 		}
 	}},
-	{name: "exec/dir", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/dir", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, reach := e.ready()
 		home := e.sh(h, "mkdir -p sub/folder && pwd")
 		if reach.WorkDir != "" && home != reach.WorkDir {
@@ -88,24 +88,24 @@ var execChecks = []check{
 			equal(e, "pwd in "+dir, res.Stdout, []byte(want+"\n"))
 		}
 	}},
-	{name: "exec/dir-missing-runs-nothing", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/dir-missing-runs-nothing", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		res, err := e.execer().Exec(e.ctx(), h, extensions.ExecRequest{Command: []string{"printf", "ran"}, Dir: "no/such/folder"})
 		if err == nil && res.ExitCode == 0 || len(res.Stdout) > 0 {
 			e.Errorf("a command in a folder that does not exist: exit code %d, %q", res.ExitCode, res.Stdout)
 		}
 	}},
-	{name: "exec/user-unknown-is-unsupported", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/user-unknown-is-unsupported", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		_, err := e.execer().Exec(e.ctx(), h, extensions.ExecRequest{Command: []string{"true"}, User: "no-such-user-here"})
 		e.wantKind("exec as a user the place cannot give", err, extensions.KindUnsupported)
 	}},
-	{name: "exec/user", power: extensions.PowerExec, hook: hookNamed("User", func(h Harness) bool { return h.User != "" }), run: func(e *env) {
+	{name: "exec/user", shares: true, power: extensions.PowerExec, hook: hookNamed("User", func(h Harness) bool { return h.User != "" }), run: func(e *env) {
 		_, h, _ := e.ready()
 		res := e.exec(h, extensions.ExecRequest{Command: []string{"id", "-un"}, User: e.h.User})
 		equal(e, "id -un", res.Stdout, []byte(e.h.User+"\n"))
 	}},
-	{name: "exec/exit-codes", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/exit-codes", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		for _, code := range []int{0, 1, 7, 126, 255} {
 			res := e.exec(h, command("sh", "-c", fmt.Sprintf("exit %d", code)))
@@ -114,13 +114,13 @@ var execChecks = []check{
 			}
 		}
 	}},
-	{name: "exec/signal-is-128-plus-n", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/signal-is-128-plus-n", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		if res := e.exec(h, command("sh", "-c", "kill -KILL $$")); res.ExitCode != 137 {
 			e.Errorf("exit code of a killed command %d, want 137", res.ExitCode)
 		}
 	}},
-	{name: "exec/not-found-127", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/not-found-127", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		for _, name := range []string{"no-such-program-here", "/no/such/program"} {
 			if res := e.exec(h, command(name)); res.ExitCode != 127 || len(res.Stderr) == 0 {
@@ -128,14 +128,14 @@ var execChecks = []check{
 			}
 		}
 	}},
-	{name: "exec/not-executable-126", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/not-executable-126", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		path := e.sh(h, `printf x >plain && printf '%s' "$(pwd)/plain"`)
 		if res := e.exec(h, command(path)); res.ExitCode != 126 || len(res.Stderr) == 0 {
 			e.Errorf("exit code %d, stderr %q; want 126 and a reason", res.ExitCode, res.Stderr)
 		}
 	}},
-	{name: "exec/bad-request-is-invalid", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/bad-request-is-invalid", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		for what, req := range map[string]extensions.ExecRequest{
 			"nothing":           {},

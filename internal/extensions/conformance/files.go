@@ -16,7 +16,7 @@ func file(name string, mode int64, size int) tar.Header {
 }
 
 var fileChecks = []check{
-	{name: "files/roundtrip", power: extensions.PowerFiles, run: func(e *env) {
+	{name: "files/roundtrip", shares: true, power: extensions.PowerFiles, run: func(e *env) {
 		_, h, _ := e.ready()
 		big := strings.Repeat("\x00\x01\xfe\xff0123456789ab", 3<<16)
 		e.upload(h, "in", pack([]tar.Header{{Name: "d/", Typeflag: tar.TypeDir, Mode: 0o755}, file("d/big", 0o644, len(big)),
@@ -33,7 +33,7 @@ var fileChecks = []check{
 			e.Errorf("the link came back as type %q to %q", f.Typeflag, f.Linkname)
 		}
 	}},
-	{name: "files/relative-to-workspace", power: extensions.PowerFiles, also: []extensions.Power{extensions.PowerExec}, run: func(e *env) {
+	{name: "files/relative-to-workspace", shares: true, power: extensions.PowerFiles, also: []extensions.Power{extensions.PowerExec}, run: func(e *env) {
 		_, h, _ := e.ready()
 		e.upload(h, "", pack([]tar.Header{file("f", 0o644, 4)}, map[string]string{"f": "here"}))
 		if got := e.sh(h, "cat f"); got != "here" {
@@ -44,14 +44,14 @@ var fileChecks = []check{
 			e.Errorf("downloaded %q", got.content)
 		}
 	}},
-	{name: "files/absolute", power: extensions.PowerFiles, run: func(e *env) {
+	{name: "files/absolute", shares: true, power: extensions.PowerFiles, run: func(e *env) {
 		_, h, _ := e.ready()
 		e.upload(h, "/tmp/some/where", pack([]tar.Header{file("f", 0o644, 1)}, map[string]string{"f": "x"}))
 		if got := e.download(h, "/tmp/some/where")["f"]; got.content != "x" {
 			e.Errorf("downloaded %q", got.content)
 		}
 	}},
-	{name: "files/single-file", power: extensions.PowerFiles, run: func(e *env) {
+	{name: "files/single-file", shares: true, power: extensions.PowerFiles, run: func(e *env) {
 		_, h, _ := e.ready()
 		e.upload(h, "", pack([]tar.Header{file("dir/only", 0o644, 1)}, map[string]string{"dir/only": "x"}))
 		got := e.download(h, "dir/only")
@@ -59,7 +59,7 @@ var fileChecks = []check{
 			e.Errorf("a single file came as %d entries", len(got))
 		}
 	}},
-	{name: "files/overwrites", power: extensions.PowerFiles, run: func(e *env) {
+	{name: "files/overwrites", shares: true, power: extensions.PowerFiles, run: func(e *env) {
 		_, h, _ := e.ready()
 		e.upload(h, "", pack([]tar.Header{file("f", 0o644, 6)}, map[string]string{"f": "longer"}))
 		e.upload(h, "", pack([]tar.Header{file("f", 0o644, 1)}, map[string]string{"f": "x"}))
@@ -67,7 +67,7 @@ var fileChecks = []check{
 			e.Errorf("after the second upload the file is %q", got.content)
 		}
 	}},
-	{name: "files/any-name", power: extensions.PowerFiles, run: func(e *env) {
+	{name: "files/any-name", shares: true, power: extensions.PowerFiles, run: func(e *env) {
 		_, h, _ := e.ready()
 		want, headers := map[string]string{}, []tar.Header{}
 		for _, name := range []string{"line\nbreak", "caf\xe9", "\xff", "-rf", "a b"} {
@@ -84,7 +84,7 @@ var fileChecks = []check{
 			e.Errorf("%d files went in, %d came back", len(want), len(got))
 		}
 	}},
-	{name: "files/leaving-is-refused", power: extensions.PowerFiles, run: func(e *env) {
+	{name: "files/leaving-is-refused", shares: true, power: extensions.PowerFiles, run: func(e *env) {
 		_, h, _ := e.ready()
 		for _, name := range []string{"../out", "a/../../out", "/tmp/out-absolute"} {
 			stream := pack([]tar.Header{file(name, 0o644, 1), file("after", 0o644, 1)}, map[string]string{name: "x", "after": "x"})
@@ -97,7 +97,7 @@ var fileChecks = []check{
 			}
 		}
 	}},
-	{name: "files/leaving-by-link-is-refused", power: extensions.PowerFiles, run: func(e *env) {
+	{name: "files/leaving-by-link-is-refused", shares: true, power: extensions.PowerFiles, run: func(e *env) {
 		_, h, _ := e.ready()
 		e.upload(h, "/tmp/target", pack([]tar.Header{file("keep", 0o644, 1)}, map[string]string{"keep": "x"}))
 		for _, to := range []string{"/tmp/target", "../../../../../../../../tmp/target"} {
@@ -110,7 +110,7 @@ var fileChecks = []check{
 			}
 		}
 	}},
-	{name: "files/other-types-refused", power: extensions.PowerFiles, run: func(e *env) {
+	{name: "files/other-types-refused", shares: true, power: extensions.PowerFiles, run: func(e *env) {
 		_, h, _ := e.ready()
 		for _, entry := range []tar.Header{{Name: "hard", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"},
 			{Name: "pipe", Typeflag: tar.TypeFifo, Mode: 0o644},
@@ -122,12 +122,12 @@ var fileChecks = []check{
 			}
 		}
 	}},
-	{name: "files/damaged-archive-refused", power: extensions.PowerFiles, run: func(e *env) {
+	{name: "files/damaged-archive-refused", shares: true, power: extensions.PowerFiles, run: func(e *env) {
 		_, h, _ := e.ready()
 		err := power[extensions.FileTransfer](e, e.b).Upload(e.ctx(), h, "", strings.NewReader(strings.Repeat("no archive ", 200)))
 		e.wantKind("what is no archive", err, extensions.KindInvalid)
 	}},
-	{name: "files/missing-is-not-found", power: extensions.PowerFiles, run: func(e *env) {
+	{name: "files/missing-is-not-found", shares: true, power: extensions.PowerFiles, run: func(e *env) {
 		_, h, _ := e.ready()
 		err := power[extensions.FileTransfer](e, e.b).Download(e.ctx(), h, "no/such/path", io.Discard)
 		e.wantKind("download of a missing path", err, extensions.KindNotFound)

@@ -11,7 +11,7 @@ import (
 )
 
 var logChecks = []check{
-	{name: "logs/show-lines", power: extensions.PowerLogs, run: func(e *env) {
+	{name: "logs/show-lines", shares: true, power: extensions.PowerLogs, run: func(e *env) {
 		_, h, _ := e.ready()
 		e.log(h, "first line")
 		e.log(h, "second line")
@@ -21,7 +21,7 @@ var logChecks = []check{
 			e.Errorf("the log is %q, want both lines in order", all)
 		}
 	}},
-	{name: "logs/tail", power: extensions.PowerLogs, run: func(e *env) {
+	{name: "logs/tail", shares: true, power: extensions.PowerLogs, run: func(e *env) {
 		_, h, _ := e.ready()
 		for _, l := range []string{"one", "two", "three"} {
 			e.log(h, l)
@@ -31,7 +31,7 @@ var logChecks = []check{
 			e.Errorf("the last line is %q, want the third only", got)
 		}
 	}},
-	{name: "logs/follow", power: extensions.PowerLogs, run: func(e *env) {
+	{name: "logs/follow", shares: true, power: extensions.PowerLogs, run: func(e *env) {
 		_, h, _ := e.ready()
 		e.log(h, "before")
 		r, err := power[extensions.LogStreamer](e, e.b).Logs(e.ctx(), h, extensions.LogRequest{Follow: true})
@@ -50,7 +50,7 @@ var logChecks = []check{
 		e.log(h, "after")
 		e.awaitLine(lines, "after")
 	}},
-	{name: "logs/cancel-ends-follow", power: extensions.PowerLogs, run: func(e *env) {
+	{name: "logs/cancel-ends-follow", shares: true, power: extensions.PowerLogs, run: func(e *env) {
 		_, h, _ := e.ready()
 		ctx, cancel := context.WithCancel(context.Background())
 		defer cancel()

@@ -12,7 +12,7 @@ import (
 )
 
 var execProcessChecks = []check{
-	{name: "exec/timeout-is-timeout", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/timeout-is-timeout", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		begun := time.Now()
 		res, err := e.execer().Exec(e.ctx(), h, extensions.ExecRequest{Command: []string{"sh", "-c", "printf early; sleep 60"},
@@ -23,7 +23,7 @@ var execProcessChecks = []check{
 			e.Errorf("the call took %s for a time limit of 1 s", took)
 		}
 	}},
-	{name: "exec/timeout-kills-the-group", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/timeout-kills-the-group", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		script := `(trap '' TERM HUP INT; while :; do printf x >>beat; sleep 0.1; done) & sleep 60`
 		_, err := e.execer().Exec(e.ctx(), h, extensions.ExecRequest{Command: []string{"sh", "-c", script}, Timeout: time.Second})
@@ -34,7 +34,7 @@ var execProcessChecks = []check{
 			e.Errorf("a child of the killed command still runs: %d beats, then %d", len(first), len(second))
 		}
 	}},
-	{name: "exec/timeout-leaves-it-usable", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/timeout-leaves-it-usable", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		_, err := e.execer().Exec(e.ctx(), h, extensions.ExecRequest{Command: []string{"sleep", "60"}, Timeout: 300 * time.Millisecond})
 		e.wantKind("a command over its time", err, extensions.KindTimeout)
@@ -43,7 +43,7 @@ var execProcessChecks = []check{
 			e.Errorf("the next command printed %q", got)
 		}
 	}},
-	{name: "exec/grandchild-holds-stdout", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/grandchild-holds-stdout", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		begun := time.Now()
 		res := e.exec(h, extensions.ExecRequest{Command: []string{"sh", "-c", "sleep 40 & printf done"}, Timeout: 30 * time.Second})
@@ -52,7 +52,7 @@ var execProcessChecks = []check{
 			e.Errorf("the call took %s, held by a grandchild", took)
 		}
 	}},
-	{name: "exec/output-capped", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/output-capped", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		in := bytes.Repeat([]byte("0123456789abcde\n"), 3<<16)
 		var live bytes.Buffer
@@ -63,7 +63,7 @@ var execProcessChecks = []check{
 		equal(e, "captured", res.Stdout, in[:extensions.MaxExecOutput])
 		equal(e, "live", live.Bytes(), in)
 	}},
-	{name: "exec/output-whole-is-not-marked", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/output-whole-is-not-marked", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		in := bytes.Repeat([]byte("x"), extensions.MaxExecOutput)
 		res := e.exec(h, extensions.ExecRequest{Command: []string{"cat"}, Stdin: bytes.NewReader(in)})
@@ -71,7 +71,7 @@ var execProcessChecks = []check{
 			e.Errorf("%d bytes of exactly %d, marked as cut: %t", len(res.Stdout), len(in), res.StdoutTruncated)
 		}
 	}},
-	{name: "exec/streams-apart-and-live", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/streams-apart-and-live", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		var out, errs bytes.Buffer
 		res := e.exec(h, extensions.ExecRequest{Command: []string{"sh", "-c", "printf one; printf two >&2"}, Stdout: &out, Stderr: &errs})
@@ -84,7 +84,7 @@ var execProcessChecks = []check{
 		equal(e, "live stdout", out.Bytes(), []byte("one"))
 		equal(e, "live stderr", errs.Bytes(), []byte("two"))
 	}},
-	{name: "exec/tty-merges", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/tty-merges", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		res, err := e.execer().Exec(e.ctx(), h, extensions.ExecRequest{Command: []string{"sh", "-c", "printf one; printf two >&2"},
 			TTY: &extensions.TTY{Rows: 24, Cols: 80}})
@@ -99,7 +99,7 @@ var execProcessChecks = []check{
 		}
 		equal(e, "the terminal's output", res.Stdout, []byte("onetwo"))
 	}},
-	{name: "exec/cancel-ends-it", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/cancel-ends-it", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		ctx, cancel := context.WithTimeout(context.Background(), 500*time.Millisecond)
 		defer cancel()
@@ -111,7 +111,7 @@ var execProcessChecks = []check{
 			e.Errorf("the call took %s after it was given up", took)
 		}
 	}},
-	{name: "exec/cancelled-starts-nothing", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/cancelled-starts-nothing", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		if _, err := e.execer().Exec(cancelled(), h, command("sh", "-c", "printf x >started")); err == nil {
 			e.Error("exec with a cancelled context succeeded")
@@ -120,7 +120,7 @@ var execProcessChecks = []check{
 			e.Error("exec with a cancelled context ran the command")
 		}
 	}},
-	{name: "exec/50-parallel", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/50-parallel", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		x := e.execer()
 		var wg sync.WaitGroup

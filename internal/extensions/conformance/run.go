@@ -21,6 +21,9 @@ type check struct {
 	secretsAs extensions.SecretDelivery
 	// also lists further powers that the check needs to observe the promise.
 	also []extensions.Power
+	// shares: the check leaves what ready gives it usable, and minds nothing that another has left there. Those of a
+	// group take turns with one sandbox.
+	shares bool
 	// reaps limits the check to extensions that end what is idle.
 	reaps bool
 	// hook names the hook the check needs, and reports whether it is set.
@@ -49,14 +52,56 @@ func checks() []check {
 type Group struct {
 	Name   string
 	Checks []Check
+
+	h      Harness
+	common *common
 }
 
 // Check is one promise of the contract that an extension makes.
 type Check struct {
 	// Name is the promise, without the group.
 	Name string
-	// Run checks it at a place of its own. t fails, or is skipped with the reason.
+	// Shares: the check uses the group's sandbox. Such checks of a group must not run side by side.
+	Shares bool
+	// Run checks the promise, at a place of its own unless it shares. t fails, or is skipped with the reason.
 	Run func(t TB)
+}
+
+// Begin opens the place of the checks that share. It and the sandbox there last until t ends. Without Begin, each of
+// these checks has a place of its own, too.
+func (g Group) Begin(t TB) {
+	t.Helper()
+	if !slices.ContainsFunc(g.Checks, func(c Check) bool { return c.Shares }) {
+		return
+	}
+	e := newEnv(t, g.h)
+	e.open()
+	g.common.e = e
+}
+
+// common is what the checks of a group that share use one after the other.
+type common struct {
+	e     *env // whose TB is the group's; nil before Begin
+	spec  extensions.Spec
+	h     extensions.Handle // zero before the first check
+	reach extensions.Reachability
+}
+
+// ready returns the sandbox for a check, and another one if an earlier check has ended or stopped it.
+func (c *common) ready(e *env) (extensions.Spec, extensions.Handle, extensions.Reachability) {
+	e.Helper()
+	if c.h.IsZero() || e.observe(c.h).Phase != extensions.PhaseReady {
+		c.h = extensions.Handle{}
+		c.spec = c.e.spec()
+		h, o, err := e.b.Provision(e.ctx(), c.spec)
+		c.e.cleanUp(h)
+		if err != nil {
+			e.Fatalf("provision: %v", err)
+		}
+		c.reach = e.waited(c.spec, h, o)
+		c.h = h
+	}
+	return c.spec, c.h, c.reach
 }
 
 // Groups returns every check that applies to the extension, in the suite's order.
@@ -71,10 +116,11 @@ func Groups(t TB, h Harness) []Group {
 		}
 		group, name, _ := strings.Cut(c.name, "/")
 		if _, known := at[group]; !known {
-			at[group], groups = len(groups), append(groups, Group{Name: group})
+			at[group], groups = len(groups), append(groups, Group{Name: group, h: h, common: &common{}})
 		}
 		g := &groups[at[group]]
-		g.Checks = append(g.Checks, Check{Name: name, Run: func(t TB) { c.start(t, h) }})
+		in := g.common
+		g.Checks = append(g.Checks, Check{Name: name, Shares: c.shares, Run: func(t TB) { c.start(t, h, in) }})
 	}
 	return groups
 }
@@ -111,8 +157,8 @@ func (c check) applies(d extensions.Descriptor) bool {
 	return true
 }
 
-// start runs the check against its own place, or says why it cannot.
-func (c check) start(t TB, h Harness) {
+// start runs the check, or says why it cannot.
+func (c check) start(t TB, h Harness, in *common) {
 	t.Helper()
 	if reason, ok := h.Excuse[c.name]; ok {
 		t.Skip(reason)
@@ -122,12 +168,24 @@ func (c check) start(t TB, h Harness) {
 			(&env{TB: t}).skipWithout(name)
 		}
 	}
-	ext, cfg := h.New(t), h.Config(t)
-	e := &env{TB: t, h: h, ext: ext, desc: declared(t, ext, func() extensions.Config { return cfg }), cfg: cfg, began: time.Now()}
+	if c.shares && in.e != nil {
+		e := *in.e
+		e.TB, e.began, e.common = t, time.Now(), in
+		c.run(&e)
+		return
+	}
+	e := newEnv(t, h)
 	if c.atOpenPlace() {
 		e.open()
 	}
 	c.run(e)
+}
+
+// newEnv returns what a check works with, at a new place.
+func newEnv(t TB, h Harness) *env {
+	t.Helper()
+	ext, cfg := h.New(t), h.Config(t)
+	return &env{TB: t, h: h, ext: ext, desc: declared(t, ext, func() extensions.Config { return cfg }), cfg: cfg, began: time.Now()}
 }
 
 func (c check) atOpenPlace() bool {

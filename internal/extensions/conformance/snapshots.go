@@ -10,7 +10,7 @@ import (
 )
 
 var snapshotChecks = []check{
-	{name: "snapshot/describes-itself", power: extensions.PowerSnapshot, run: func(e *env) {
+	{name: "snapshot/describes-itself", shares: true, power: extensions.PowerSnapshot, run: func(e *env) {
 		_, h, _ := e.ready()
 		s := e.snapshot(e.snapshotter(), h)
 		if s.SandboxID != h.ID || s.Handle.Extension != e.desc.Handler || !extensions.ValidSnapshotID(s.Handle.ID) || s.Handle.Version < 1 ||
@@ -24,7 +24,7 @@ var snapshotChecks = []check{
 			e.Errorf("digest %q, size %d, created %s", s.Digest, s.SizeBytes, s.CreatedAt)
 		}
 	}},
-	{name: "snapshot/takes-the-kinds-it-declares", power: extensions.PowerSnapshot, run: func(e *env) {
+	{name: "snapshot/takes-the-kinds-it-declares", shares: true, power: extensions.PowerSnapshot, run: func(e *env) {
 		_, h, _ := e.ready()
 		p := e.snapshotter()
 		for _, k := range extensions.SnapshotKinds {
@@ -82,7 +82,7 @@ var snapshotChecks = []check{
 			e.Errorf("the teardown of what a snapshot has ended says %+v", r)
 		}
 	}},
-	{name: "snapshot/expires-as-declared", power: extensions.PowerSnapshot, run: func(e *env) {
+	{name: "snapshot/expires-as-declared", shares: true, power: extensions.PowerSnapshot, run: func(e *env) {
 		_, h, _ := e.ready()
 		s := e.snapshot(e.snapshotter(), h)
 		switch expires := e.desc.Snapshots.Expires; {
@@ -92,7 +92,7 @@ var snapshotChecks = []check{
 			e.Errorf("the place deletes it at %s, declared are %s from %s", s.ExpiresAt, expires, s.CreatedAt)
 		}
 	}},
-	{name: "snapshot/idempotent-by-id", power: extensions.PowerSnapshot, run: func(e *env) {
+	{name: "snapshot/idempotent-by-id", shares: true, power: extensions.PowerSnapshot, run: func(e *env) {
 		_, h, _ := e.ready()
 		p := e.snapshotter()
 		s := e.snapshot(p, h)
@@ -105,7 +105,7 @@ var snapshotChecks = []check{
 			e.Errorf("the second call made %+v, want %+v", again.Handle, s.Handle)
 		}
 	}},
-	{name: "snapshot/find", power: extensions.PowerSnapshot, run: func(e *env) {
+	{name: "snapshot/find", shares: true, power: extensions.PowerSnapshot, run: func(e *env) {
 		_, h, _ := e.ready()
 		s := e.snapshot(e.snapshotter(), h)
 		e.settle()
@@ -125,7 +125,7 @@ var snapshotChecks = []check{
 		_, err := e.snapshotter().FindSnapshot(e.ctx(), e.newSnapshotID())
 		e.wantKind("find of a snapshot that never was", err, want)
 	}},
-	{name: "snapshot/works-in-another-process", power: extensions.PowerSnapshot, run: func(e *env) {
+	{name: "snapshot/works-in-another-process", shares: true, power: extensions.PowerSnapshot, run: func(e *env) {
 		_, h, _ := e.ready()
 		s := e.snapshot(e.snapshotter(), h)
 		b, err := json.Marshal(s.Handle)
@@ -173,7 +173,7 @@ var snapshotChecks = []check{
 			e.Errorf("the restore changed the sandbox it came from: %q", got)
 		}
 	}},
-	{name: "snapshot/restore-of-missing-refused", power: extensions.PowerSnapshot, run: func(e *env) {
+	{name: "snapshot/restore-of-missing-refused", shares: true, power: extensions.PowerSnapshot, run: func(e *env) {
 		_, h, _ := e.ready()
 		s := e.snapshot(e.snapshotter(), h)
 		if err := e.snapshotter().DeleteSnapshot(e.ctx(), s.Handle); err != nil {
@@ -185,7 +185,7 @@ var snapshotChecks = []check{
 		e.cleanUp(broken)
 		e.wantKind("restore of a deleted snapshot", err, extensions.KindNotFound, extensions.KindInvalid)
 	}},
-	{name: "snapshot/delete", power: extensions.PowerSnapshot, run: func(e *env) {
+	{name: "snapshot/delete", shares: true, power: extensions.PowerSnapshot, run: func(e *env) {
 		_, h, _ := e.ready()
 		p := e.snapshotter()
 		s := e.snapshot(p, h)
@@ -195,7 +195,7 @@ var snapshotChecks = []check{
 		_, err := p.StatSnapshot(e.ctx(), s.Handle)
 		e.wantKind("stat of a deleted snapshot", err, extensions.KindNotFound)
 	}},
-	{name: "snapshot/delete-gone-is-success", power: extensions.PowerSnapshot, run: func(e *env) {
+	{name: "snapshot/delete-gone-is-success", shares: true, power: extensions.PowerSnapshot, run: func(e *env) {
 		_, h, _ := e.ready()
 		p := e.snapshotter()
 		s := e.snapshot(p, h)
@@ -205,7 +205,7 @@ var snapshotChecks = []check{
 			}
 		}
 	}},
-	{name: "snapshot/delete-foreign-refused", power: extensions.PowerSnapshot, run: func(e *env) {
+	{name: "snapshot/delete-foreign-refused", shares: true, power: extensions.PowerSnapshot, run: func(e *env) {
 		_, h, _ := e.ready()
 		p := e.snapshotter()
 		s := e.snapshot(p, h)

@@ -56,15 +56,29 @@ func Run(ctx context.Context, h Harness, choice Choice, each func(Result)) ([]Re
 		choice.AtOnce = 1
 	}
 	left := slices.Clone(choice.Only)
-	var results []Result
-	var checks []Check
+	var (
+		results []Result
+		checks  []Check
+		rows    []row
+	)
 	for _, g := range groups {
+		together := row{group: g}
 		for _, c := range g.Checks {
 			name := g.Name + "/" + c.Name
 			left = slices.DeleteFunc(left, func(n string) bool { return n == g.Name || n == name })
-			if choice.has(g.Name, name) {
-				results, checks = append(results, Result{Name: name}), append(checks, c)
+			if !choice.has(g.Name, name) {
+				continue
 			}
+			at := len(results)
+			results, checks = append(results, Result{Name: name}), append(checks, c)
+			if c.Shares {
+				together.checks = append(together.checks, at)
+			} else {
+				rows = append(rows, row{checks: []int{at}})
+			}
+		}
+		if len(together.checks) > 0 {
+			rows = append(rows, together)
 		}
 	}
 	if len(left) > 0 {
@@ -75,36 +89,52 @@ func Run(ctx context.Context, h Harness, choice Choice, each func(Result)) ([]Re
 		telling sync.Mutex
 		room    = make(chan struct{}, choice.AtOnce)
 	)
-	for i, c := range checks {
+	tell := func(at int, r Result) {
+		telling.Lock()
+		defer telling.Unlock()
+		results[at] = r
+		each(r)
+	}
+	for _, r := range rows {
 		room <- struct{}{}
 		running.Go(func() {
 			defer func() { <-room }()
-			r := Result{Name: results[i].Name, Outcome: Skipped, Said: []string{"the run was ended before"}}
-			if ctx.Err() == nil {
-				r = try(r.Name, c.Run)
-			}
-			telling.Lock()
-			defer telling.Unlock()
-			results[i] = r
-			each(r)
+			r.run(ctx, func(at int) {
+				result := Result{Name: results[at].Name, Outcome: Skipped, Said: []string{"the run was ended before"}}
+				if ctx.Err() == nil {
+					result = try(result.Name, checks[at].Run)
+				}
+				tell(at, result)
+			})
 		})
 	}
 	running.Wait()
 	return results, nil
 }
 
+// row is checks that run one after the other: those of a group that share a sandbox, or a single one.
+type row struct {
+	group  Group // of those that share
+	checks []int
+}
+
+func (r row) run(ctx context.Context, check func(at int)) {
+	t := &trial{}
+	defer t.cleanUp()
+	if r.group.common != nil && ctx.Err() == nil {
+		t.do(r.group.Begin) // if that fails, each check says so itself
+	}
+	for _, at := range r.checks {
+		check(at)
+	}
+}
+
 // try runs one check to its end, cleanups included.
 func try(name string, check func(TB)) Result {
 	t := &trial{}
 	begun := time.Now()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		defer t.cleanUp()
-		defer t.survive()
-		check(t)
-	}()
-	<-done
+	t.do(check)
+	t.cleanUp()
 	r := Result{Name: name, Outcome: Passed, Said: t.said, Took: time.Since(begun)}
 	switch {
 	case t.failed:
@@ -113,6 +143,17 @@ func try(name string, check func(TB)) Result {
 		r.Outcome = Skipped
 	}
 	return r
+}
+
+// do calls fn, which may end its goroutine.
+func (t *trial) do(fn func(TB)) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer t.survive()
+		fn(t)
+	}()
+	<-done
 }
 
 // trial is the TB of one check that runs without package testing.

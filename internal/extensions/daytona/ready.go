@@ -5,6 +5,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/byname"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
 )
 
 // WaitReady implements extensions.Backend. It waits for the vendor, gives a new sandbox its size and fills it.
@@ -12,7 +13,7 @@ func (b *backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensi
 	defer tell("wait-ready", h.ID, &err)
 	s, err := b.await(ctx, h, b.settled)
 	if err == nil {
-		err = b.resize(ctx, spec, s)
+		err = ready.InTime(ctx, b.resize(ctx, spec, s))
 	}
 	if err == nil {
 		err = b.Furnish(ctx, spec, h)

@@ -20,7 +20,8 @@ type Option = conformance.Option
 // WayName is the suite's.
 const WayName = conformance.WayName
 
-// Run runs every check that applies to the extension as its own subtest. -short skips them all.
+// Run runs every check that applies to the extension as its own subtest: first those of a group that share a sandbox, one
+// after the other, then the others side by side. -short skips them all.
 func Run(t *testing.T, h Harness) {
 	t.Helper()
 	if testing.Short() {
@@ -31,9 +32,10 @@ func Run(t *testing.T, h Harness) {
 			if !h.Serial {
 				t.Parallel()
 			}
+			group.Begin(t)
 			for _, c := range group.Checks {
 				t.Run(c.Name, func(t *testing.T) {
-					if !h.Serial {
+					if !h.Serial && !c.Shares {
 						t.Parallel()
 					}
 					c.Run(t)

@@ -32,7 +32,7 @@ func (b *backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensi
 		return o, err
 	}
 	if err := b.filled.Fill(ctx, i.w.Session.ID, i.dir, spec, i.calls()); err != nil {
-		return o, err
+		return o, ready.InTime(ctx, err)
 	}
 	if err := ready.Answered(ctx, spec.Readiness, func(ctx context.Context, req extensions.ExecRequest) (extensions.ExecResult, error) {
 		return b.Exec(ctx, h, req)

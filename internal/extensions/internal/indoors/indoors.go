@@ -126,21 +126,23 @@ func (d *Door) Download(ctx context.Context, h extensions.Handle, from string, w
 // Furnish fills a sandbox that has started, unless it is filled, and waits until its probe answers. Each part can be done
 // again after a failure.
 func (d *Door) Furnish(ctx context.Context, spec extensions.Spec, h extensions.Handle) error {
-	room, err := d.Enter(ctx, h)
-	if err != nil {
-		return err
-	}
-	if err := d.filled.Fill(ctx, room.Ref, room.WorkDir, spec, room.inside()); err != nil {
-		return err
-	}
-	if d.Start != nil {
-		if err := d.Start(ctx, h); err != nil {
-			return err
-		}
+	if err := d.fill(ctx, spec, h); err != nil {
+		return ready.InTime(ctx, err)
 	}
 	return ready.Answered(ctx, spec.Readiness, func(ctx context.Context, req extensions.ExecRequest) (extensions.ExecResult, error) {
 		return d.exec(ctx, h, req)
 	})
+}
+
+func (d *Door) fill(ctx context.Context, spec extensions.Spec, h extensions.Handle) error {
+	room, err := d.Enter(ctx, h)
+	if err != nil {
+		return err
+	}
+	if err := d.filled.Fill(ctx, room.Ref, room.WorkDir, spec, room.inside()); err != nil || d.Start == nil {
+		return err
+	}
+	return d.Start(ctx, h)
 }
 
 // Forget drops what is known of a sandbox that has ended.

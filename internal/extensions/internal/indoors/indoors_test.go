@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/execwire/execwiretest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/indoors"
 )
@@ -102,6 +103,22 @@ func TestAProbeThatDoesNotAnswerFails(t *testing.T) {
 	if at.starts != 1 {
 		t.Errorf("what runs beside was started %d times", at.starts)
 	}
+}
+
+// A sandbox that cannot be filled in the caller's time is late, whatever the step said that was cut off.
+func TestAFillingThatIsCutOffIsLate(t *testing.T) {
+	t.Parallel()
+	at := newHome(t)
+	at.room.Run = func(ctx context.Context, _ execwire.Process) (int, error) {
+		<-ctx.Done()
+		return 0, extensions.Errorf(extensions.KindUnavailable, "nothing was started")
+	}
+	late, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	wants(t, "in its time", at.Furnish(late, at.spec, at.handle), extensions.KindTimeout)
+	left, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	wants(t, "once its caller has left", at.Furnish(left, at.spec, at.handle), extensions.KindInterrupted)
 }
 
 // Files go in and come back below the folder where relative ones begin.

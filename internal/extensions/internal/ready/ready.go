@@ -125,6 +125,14 @@ func (w Wait) complete() Wait {
 	return w
 }
 
+// InTime returns err as Until tells it once ctx is over: a step that was cut off then says nothing about the place.
+func InTime(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	return Wait{}.late(ctx, extensions.Clean(err.Error(), 400))
+}
+
 func (w Wait) late(ctx context.Context, why string) error {
 	if errors.Is(ctx.Err(), context.Canceled) {
 		return extensions.Errorf(extensions.KindInterrupted, "not ready yet: %s: %w", why, ctx.Err())
