@@ -100,11 +100,12 @@ var execChecks = []check{
 		_, err := e.execer().Exec(e.ctx(), h, extensions.ExecRequest{Command: []string{"true"}, User: "no-such-user-here"})
 		e.wantKind("exec as a user the place cannot give", err, extensions.KindUnsupported)
 	}},
-	{name: "exec/user", shares: true, power: extensions.PowerExec, hook: hookNamed("User", func(h Harness) bool { return h.User != "" }), run: func(e *env) {
-		_, h, _ := e.ready()
-		res := e.exec(h, extensions.ExecRequest{Command: []string{"id", "-un"}, User: e.h.User})
-		equal(e, "id -un", res.Stdout, []byte(e.h.User+"\n"))
-	}},
+	{name: "exec/user", shares: true, power: extensions.PowerExec, hook: hookNamed("User", func(h Harness) bool { return h.User != "" }),
+		run: func(e *env) {
+			_, h, _ := e.ready()
+			res := e.exec(h, extensions.ExecRequest{Command: []string{"id", "-un"}, User: e.h.User})
+			equal(e, "id -un", res.Stdout, []byte(e.h.User+"\n"))
+		}},
 	{name: "exec/exit-codes", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		_, h, _ := e.ready()
 		for _, code := range []int{0, 1, 7, 126, 255} {

@@ -33,17 +33,18 @@ var fileChecks = []check{
 			e.Errorf("the link came back as type %q to %q", f.Typeflag, f.Linkname)
 		}
 	}},
-	{name: "files/relative-to-workspace", shares: true, power: extensions.PowerFiles, also: []extensions.Power{extensions.PowerExec}, run: func(e *env) {
-		_, h, _ := e.ready()
-		e.upload(h, "", pack([]tar.Header{file("f", 0o644, 4)}, map[string]string{"f": "here"}))
-		if got := e.sh(h, "cat f"); got != "here" {
-			e.Errorf("a command in the workspace reads %q", got)
-		}
-		e.sh(h, "mkdir -p made && printf inside >made/f")
-		if got := e.download(h, "made")["f"]; got.content != "inside" {
-			e.Errorf("downloaded %q", got.content)
-		}
-	}},
+	{name: "files/relative-to-workspace", shares: true, power: extensions.PowerFiles, also: []extensions.Power{extensions.PowerExec},
+		run: func(e *env) {
+			_, h, _ := e.ready()
+			e.upload(h, "", pack([]tar.Header{file("f", 0o644, 4)}, map[string]string{"f": "here"}))
+			if got := e.sh(h, "cat f"); got != "here" {
+				e.Errorf("a command in the workspace reads %q", got)
+			}
+			e.sh(h, "mkdir -p made && printf inside >made/f")
+			if got := e.download(h, "made")["f"]; got.content != "inside" {
+				e.Errorf("downloaded %q", got.content)
+			}
+		}},
 	{name: "files/absolute", shares: true, power: extensions.PowerFiles, run: func(e *env) {
 		_, h, _ := e.ready()
 		e.upload(h, "/tmp/some/where", pack([]tar.Header{file("f", 0o644, 1)}, map[string]string{"f": "x"}))
