@@ -186,7 +186,7 @@ func passRegion(j *judge, c *Candidate) bool {
 	}
 	for _, have := range c.Capabilities.Regions {
 		// A vendor that runs anywhere can run there; a machine's region must be stated.
-		if inRegion(have, j.Policy.Region) || have == "*" && c.Place == extensions.PlaceAccount {
+		if have != extensions.RegionUnstated && inRegion(have, j.Policy.Region) || have == "*" && c.Place == extensions.PlaceAccount {
 			return true
 		}
 	}
