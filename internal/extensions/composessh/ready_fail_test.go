@@ -90,7 +90,7 @@ func TestAWaitThatEndsEarlyTellsTheServicesLastLines(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := s.open(t)
-	probe := extensions.Probe{TCP: "localhost:80", Interval: extensions.Duration(300 * time.Millisecond),
+	probe := extensions.Probe{TCP: "localhost:80", Interval: extensions.Duration(3 * time.Second),
 		Timeout: extensions.Duration(time.Second)}
 	spec := s.stack(t, `
 services:
@@ -116,7 +116,7 @@ func TestACreateThatEndsEarlyTellsTheServicesLastLines(t *testing.T) {
 services:
   web: {image: IMAGE, command: [sh, -c, "echo no licence; exec sleep 300"]}
 `, exttest.With(func(sp *extensions.Spec) {
-		sp.Readiness = &extensions.Probe{TCP: "localhost:80", Interval: extensions.Duration(300 * time.Millisecond),
+		sp.Readiness = &extensions.Probe{TCP: "localhost:80", Interval: extensions.Duration(3 * time.Second),
 			Timeout: extensions.Duration(10 * time.Minute)}
 	}))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
