@@ -8,8 +8,8 @@
 // was skipped that FILE does not list. With -failures it appends the end of a failed run's report to that FILE as well,
 // to be shown when all is over.
 //
-// With -later FILE, the tests that skipped themselves for a run without the race detector are written to FILE, and are
-// no skips that are forbidden: -of FILE runs them, and fails if one of them does not run.
+// With -later FILE, the tests that skipped themselves for a run without the race detector are written to FILE and are
+// not forbidden: -of FILE runs them, and fails if one of them does not run.
 //
 // With -again N, if at most N tests failed, it runs them once more, alone. One that passes then is no failure but is
 // named as flaky, in that FILE too: it has to be mended. A data race, a panic and a package that failed outside any
