@@ -85,6 +85,23 @@ func Locked(path string) (bool, error) {
 	return err == nil && !free, err
 }
 
+// Clear removes the file if nobody holds it, and reports whether somebody does.
+func Clear(path string) (held bool, err error) {
+	if held, err = Locked(path); held || err != nil {
+		return held, err
+	}
+	// Under the lock alone: its new owner may have locked the file since that look.
+	lock := flock.New(path, flock.SetFlag(os.O_RDONLY)) // makes no file
+	if ok, err := lock.TryLock(); err != nil || !ok {
+		return false, errors.Join(IgnoreMissing(err), lock.Close())
+	}
+	f, err := present(lock)
+	if f == nil {
+		return false, err
+	}
+	return false, f.Release()
+}
+
 // IgnoreMissing returns nil if the file is already gone.
 func IgnoreMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {

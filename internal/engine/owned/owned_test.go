@@ -3,10 +3,12 @@ package owned_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -179,6 +181,47 @@ func TestSweepingTakesNothingFromTheLiving(t *testing.T) {
 	}
 	stop()
 	sweeping.Wait()
+	if got := names(t, parent); len(got) != 0 {
+		t.Errorf("left: %v", got)
+	}
+}
+
+// Between a look at a file that nobody holds yet and its removal, its owner may lock it.
+func TestClearingTakesNothingFromTheLiving(t *testing.T) {
+	t.Parallel()
+	parent := t.TempDir()
+	ctx, stop := context.WithCancel(t.Context())
+	var clearing sync.WaitGroup
+	for range 4 {
+		clearing.Go(func() {
+			for ctx.Err() == nil {
+				files, _ := os.ReadDir(parent)
+				for _, f := range files {
+					if _, err := owned.Clear(filepath.Join(parent, f.Name())); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	for i := range 300 {
+		path := filepath.Join(parent, fmt.Sprintf("%d.lock", i))
+		f, err := owned.Lock(t.Context(), path)
+		must(t, err)
+		for range 3 { // what was looked at before that is removed by now
+			runtime.Gosched()
+			if held, err := owned.Clear(path); err != nil || !held {
+				t.Errorf("file %d: held: %v, %v", i, held, err)
+			}
+		}
+		must(t, f.Release())
+	}
+	stop()
+	clearing.Wait()
+	must(t, os.WriteFile(filepath.Join(parent, "dead.lock"), nil, 0o600))
+	if held, err := owned.Clear(filepath.Join(parent, "dead.lock")); err != nil || held {
+		t.Errorf("of the dead: held: %v, %v", held, err)
+	}
 	if got := names(t, parent); len(got) != 0 {
 		t.Errorf("left: %v", got)
 	}

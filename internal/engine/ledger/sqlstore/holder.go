@@ -3,8 +3,6 @@ package sqlstore
 import (
 	"context"
 	"crypto/rand"
-	"errors"
-	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -138,14 +136,10 @@ func (h lockFiles) alive(_ context.Context, id ledger.HolderID) (bool, error) {
 	if id == "" || strings.ContainsAny(string(id), `/\`) {
 		return false, nil
 	}
-	locked, err := owned.Locked(h.path(id))
-	if locked || err != nil || h.readOnly {
-		return locked, err
+	if h.readOnly {
+		return owned.Locked(h.path(id))
 	}
-	if err := os.Remove(h.path(id)); !errors.Is(err, fs.ErrNotExist) { // names are never reused
-		return false, err
-	}
-	return false, nil
+	return owned.Clear(h.path(id)) // names are never reused
 }
 
 func (h lockFiles) sweep(ctx context.Context) {
