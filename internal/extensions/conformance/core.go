@@ -48,14 +48,14 @@ var coreChecks = []check{
 			e.Errorf("opening left %q, before it was %q", after, before)
 		}
 	}},
-	{name: "core/provision-ready", run: func(e *env) {
+	{name: "core/provision-ready", shares: true, run: func(e *env) {
 		spec, h, _ := e.ready()
 		if o := e.wantPhase(h, extensions.PhaseReady); o.ID != spec.ID || o.Handle.Encode() != h.Encode() {
 			e.Errorf("observed id %q and handle %s, want %q and %s", o.ID, o.Handle.Encode(), spec.ID, h.Encode())
 		}
 	}},
 	{name: "core/provision-writes-identity", run: provisionWritesIdentity},
-	{name: "core/provision-idempotent-by-id", run: provisionIdempotent},
+	{name: "core/provision-idempotent-by-id", shares: true, run: provisionIdempotent},
 	{name: "core/provision-keeps-spec", run: provisionKeepsSpec},
 	{name: "core/provision-lost-answer-keeps-handle", hook: hookNamed("LoseAnswer", func(h Harness) bool { return h.LoseAnswer != nil }),
 		run: provisionLostAnswer},
@@ -106,7 +106,7 @@ var coreChecks = []check{
 	{name: "core/unenforceable-limits-refused", run: unenforceableLimits},
 	{name: "core/desktop-runs", run: desktopRuns},
 	{name: "core/probe-later-waits-for-wait-ready", power: extensions.PowerExec, run: probeLater},
-	{name: "core/find-finds", run: func(e *env) {
+	{name: "core/find-finds", shares: true, run: func(e *env) {
 		if e.desc.Find.Strength == extensions.FindNone {
 			return
 		}

@@ -14,14 +14,14 @@ import (
 const heldLonger = 2 * time.Second
 
 var pauseChecks = []check{
-	{name: "pause/pauses-and-resumes", power: extensions.PowerPause, run: func(e *env) {
+	{name: "pause/pauses-and-resumes", shares: true, power: extensions.PowerPause, run: func(e *env) {
 		spec, h, _ := e.ready()
 		for range 2 {
 			e.pause(h)
 			e.resume(h, spec.Deadline)
 		}
 	}},
-	{name: "pause/idempotent", power: extensions.PowerPause, run: func(e *env) {
+	{name: "pause/idempotent", shares: true, power: extensions.PowerPause, run: func(e *env) {
 		spec, h, _ := e.ready()
 		e.resume(h, spec.Deadline)
 		first := e.pause(h)
@@ -31,7 +31,7 @@ var pauseChecks = []check{
 		e.resume(h, spec.Deadline)
 		e.resume(h, spec.Deadline)
 	}},
-	{name: "pause/says-since-when", power: extensions.PowerPause, run: func(e *env) {
+	{name: "pause/says-since-when", shares: true, power: extensions.PowerPause, run: func(e *env) {
 		spec, h, _ := e.ready()
 		within := func(what string, o extensions.Observation, began time.Time) {
 			const clocks = 2 * time.Second // between the place's and ours
@@ -54,26 +54,27 @@ var pauseChecks = []check{
 			e.Errorf("resumed since %s, paused since %s", resumed.Since, paused.Since)
 		}
 	}},
-	{name: "pause/holds-what-runs", power: extensions.PowerPause, also: []extensions.Power{extensions.PowerExec}, run: func(e *env) {
-		if e.desc.Pauses.EndsWhatRuns {
-			return
-		}
-		spec, h, _ := e.ready()
-		heard, ended := e.running(h, "echo on; sleep 1; echo off")
-		e.pause(h)
-		time.Sleep(time.Second + heldLonger)
-		if heard.has("off") {
-			e.Error("a command went on while its sandbox was paused")
-		}
-		e.resume(h, spec.Deadline)
-		// Its connection may have broken meanwhile, but nobody may be told that it was never started.
-		if err := <-ended; err != nil {
-			e.wantKind("a command that was held", err, extensions.KindIndeterminate)
-		} else if !heard.has("off") {
-			e.Error("a command that was held did not go on")
-		}
-	}},
-	{name: "pause/ends-what-runs-as-declared", power: extensions.PowerPause, also: []extensions.Power{extensions.PowerExec},
+	{name: "pause/holds-what-runs", shares: true, power: extensions.PowerPause, also: []extensions.Power{extensions.PowerExec},
+		run: func(e *env) {
+			if e.desc.Pauses.EndsWhatRuns {
+				return
+			}
+			spec, h, _ := e.ready()
+			heard, ended := e.running(h, "echo on; sleep 1; echo off")
+			e.pause(h)
+			time.Sleep(time.Second + heldLonger)
+			if heard.has("off") {
+				e.Error("a command went on while its sandbox was paused")
+			}
+			e.resume(h, spec.Deadline)
+			// Its connection may have broken meanwhile, but nobody may be told that it was never started.
+			if err := <-ended; err != nil {
+				e.wantKind("a command that was held", err, extensions.KindIndeterminate)
+			} else if !heard.has("off") {
+				e.Error("a command that was held did not go on")
+			}
+		}},
+	{name: "pause/ends-what-runs-as-declared", shares: true, power: extensions.PowerPause, also: []extensions.Power{extensions.PowerExec},
 		run: func(e *env) {
 			if !e.desc.Pauses.EndsWhatRuns {
 				return
@@ -96,17 +97,18 @@ var pauseChecks = []check{
 				e.Error("a command goes on, or was begun again, where a pause is said to end it")
 			}
 		}},
-	{name: "pause/keeps-the-files", power: extensions.PowerPause, also: []extensions.Power{extensions.PowerExec}, run: func(e *env) {
+	{name: "pause/keeps-the-files", shares: true, power: extensions.PowerPause, also: []extensions.Power{extensions.PowerExec},
+		run: func(e *env) {
+			spec, h, _ := e.ready()
+			e.sh(h, "printf kept >f")
+			e.pause(h)
+			e.resume(h, spec.Deadline)
+			if got := e.sh(h, "cat f"); got != "kept" {
+				e.Errorf("the file reads %q", got)
+			}
+		}},
+	{name: "pause/refuses-use", shares: true, power: extensions.PowerPause, run: func(e *env) {
 		spec, h, _ := e.ready()
-		e.sh(h, "printf kept >f")
-		e.pause(h)
-		e.resume(h, spec.Deadline)
-		if got := e.sh(h, "cat f"); got != "kept" {
-			e.Errorf("the file reads %q", got)
-		}
-	}},
-	{name: "pause/refuses-use", power: extensions.PowerPause, run: func(e *env) {
-		_, h, _ := e.ready()
 		e.pause(h)
 		uses := map[string]func() error{}
 		if e.desc.Has(extensions.PowerExec) {
@@ -138,18 +140,21 @@ var pauseChecks = []check{
 			}
 			e.wantPhase(h, extensions.PhasePaused)
 		}
+		e.resume(h, spec.Deadline)
 	}},
-	{name: "pause/refuses-a-url", power: extensions.PowerPause, also: []extensions.Power{extensions.PowerURL}, run: func(e *env) {
-		_, h, _ := e.ready()
-		e.pause(h)
-		_, err := power[extensions.URLGiver](e, e.b).URL(e.ctx(), h, urlPort)
-		e.wantKind("a URL of a paused sandbox", err, extensions.KindConflict)
-		if extensions.RemedyOf(err) == "" {
-			e.Error("a URL of a paused sandbox: no word on what to do")
-		}
-		e.wantPhase(h, extensions.PhasePaused)
-	}},
-	{name: "pause/works-in-another-process", power: extensions.PowerPause, run: func(e *env) {
+	{name: "pause/refuses-a-url", shares: true, power: extensions.PowerPause, also: []extensions.Power{extensions.PowerURL},
+		run: func(e *env) {
+			spec, h, _ := e.ready()
+			e.pause(h)
+			_, err := power[extensions.URLGiver](e, e.b).URL(e.ctx(), h, urlPort)
+			e.wantKind("a URL of a paused sandbox", err, extensions.KindConflict)
+			if extensions.RemedyOf(err) == "" {
+				e.Error("a URL of a paused sandbox: no word on what to do")
+			}
+			e.wantPhase(h, extensions.PhasePaused)
+			e.resume(h, spec.Deadline)
+		}},
+	{name: "pause/works-in-another-process", shares: true, power: extensions.PowerPause, run: func(e *env) {
 		spec, h, _ := e.ready()
 		e.pause(h)
 		e.settle()
@@ -196,14 +201,6 @@ var pauseChecks = []check{
 		e.resume(h, to)
 		e.wantEnd(h, to)
 	}},
-	{name: "pause/teardown", power: extensions.PowerPause, run: func(e *env) {
-		_, h, _ := e.ready()
-		e.pause(h)
-		if r := e.teardown(h); r.AlreadyGone {
-			e.Error("the teardown of a paused one found nothing")
-		}
-		e.wantPhase(h, extensions.PhaseAbsent)
-	}},
 	{name: "pause/set-generation", power: extensions.PowerPause, also: []extensions.Power{extensions.PowerGenerationSet}, run: func(e *env) {
 		_, h, _ := e.ready()
 		e.pause(h)
@@ -214,16 +211,25 @@ var pauseChecks = []check{
 			e.Errorf("generation %d, want 5", o.Generation)
 		}
 	}},
-	{name: "pause/snapshot", power: extensions.PowerPause, also: []extensions.Power{extensions.PowerSnapshot}, run: func(e *env) {
+	{name: "pause/snapshot", shares: true, power: extensions.PowerPause, also: []extensions.Power{extensions.PowerSnapshot},
+		run: func(e *env) {
+			_, h, _ := e.ready()
+			e.pause(h)
+			if e.desc.Snapshots.RunningOnly {
+				_, err := e.snapshotter().Snapshot(e.ctx(), h, extensions.SnapshotSpec{ID: e.newSnapshotID(), Account: e.cfg.Account})
+				e.wantKind("snapshot of a paused sandbox", err, extensions.KindConflict)
+			} else {
+				e.snapshot(e.snapshotter(), h)
+			}
+			e.wantPhase(h, extensions.PhasePaused)
+		}},
+	{name: "pause/teardown", shares: true, power: extensions.PowerPause, run: func(e *env) {
 		_, h, _ := e.ready()
 		e.pause(h)
-		if e.desc.Snapshots.RunningOnly {
-			_, err := e.snapshotter().Snapshot(e.ctx(), h, extensions.SnapshotSpec{ID: e.newSnapshotID(), Account: e.cfg.Account})
-			e.wantKind("snapshot of a paused sandbox", err, extensions.KindConflict)
-		} else {
-			e.snapshot(e.snapshotter(), h)
+		if r := e.teardown(h); r.AlreadyGone {
+			e.Error("the teardown of a paused one found nothing")
 		}
-		e.wantPhase(h, extensions.PhasePaused)
+		e.wantPhase(h, extensions.PhaseAbsent)
 	}},
 	{name: "pause/gone-is-not-found", power: extensions.PowerPause, run: func(e *env) {
 		h := e.gone()

@@ -12,7 +12,7 @@ import (
 )
 
 var handleChecks = []check{
-	{name: "handle/names-its-object", run: func(e *env) {
+	{name: "handle/names-its-object", shares: true, run: func(e *env) {
 		spec, h, _ := e.ready()
 		if h.Extension != e.desc.Handler || h.ID != spec.ID || h.Version < 1 || h.Ref == "" {
 			e.Errorf("the handle %s does not name extension, version, id and object", h.Encode())
@@ -21,7 +21,7 @@ var handleChecks = []check{
 			e.Errorf("the handle's data has %d bytes, allowed are 4 KiB", len(h.Data))
 		}
 	}},
-	{name: "handle/roundtrip", run: func(e *env) {
+	{name: "handle/roundtrip", shares: true, run: func(e *env) {
 		_, h, _ := e.ready()
 		again, err := extensions.DecodeHandle(h.Encode())
 		if h.Encode() == "" {
@@ -34,7 +34,7 @@ var handleChecks = []check{
 			e.Errorf("read back as %s, want %s", again.Encode(), h.Encode())
 		}
 	}},
-	{name: "handle/works-in-another-process", run: func(e *env) {
+	{name: "handle/works-in-another-process", shares: true, run: func(e *env) {
 		_, h, _ := e.ready()
 		again, err := extensions.DecodeHandle(h.Encode())
 		if err != nil {

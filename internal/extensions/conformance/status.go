@@ -47,7 +47,7 @@ var statusChecks = []check{
 			e.Errorf("listed with handle %s in phase %s", o.Handle.Encode(), o.Phase)
 		}
 	}},
-	{name: "core/status-empty-is-empty", run: func(e *env) {
+	{name: "core/status-empty-is-empty", shares: true, run: func(e *env) {
 		e.ready()
 		e.settle()
 		all, err := e.b.Status(e.ctx(), []extensions.Handle{})
@@ -102,7 +102,7 @@ var teardownChecks = []check{
 			e.Error("the report does not say that it was gone already")
 		}
 	}},
-	{name: "core/teardown-foreign-refused", run: func(e *env) {
+	{name: "core/teardown-foreign-refused", shares: true, run: func(e *env) {
 		_, h, _ := e.ready()
 		foreign := h
 		foreign.ID = e.newID()
