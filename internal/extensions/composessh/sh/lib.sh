@@ -3,6 +3,10 @@
 # The loop must find the same engine as the script that starts it.
 timer_env='DOCKER_HOST DOCKER_CONTEXT DOCKER_CONFIG DOCKER_TLS_VERIFY DOCKER_CERT_PATH'
 
+# Docker's command and Compose are Go programs that live for a moment: with less collection of garbage they take a fifth
+# less of the processor.
+export GOGC="${GOGC:-400}"
+
 # fail_docker WHAT TEXT fails with a docker command's output, which the caller's side classifies: kind "docker".
 fail_docker() { fail docker "$1" '' "$2"; }
 
