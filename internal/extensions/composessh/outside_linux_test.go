@@ -27,6 +27,11 @@ func newOutside(t testing.TB) *outside {
 	if os.Getuid() != 0 {
 		t.Skip("only root can make a network namespace")
 	}
+	for _, program := range []string{"ip", "iptables"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skip(err)
+		}
+	}
 	tag := strings.ToLower(randomName())[:6]
 	// Documentation addresses: somebody's, but nobody's here.
 	net3 := []string{"198.51.100", "203.0.113"}[rand.IntN(2)]
