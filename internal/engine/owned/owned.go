@@ -85,21 +85,21 @@ func Locked(path string) (bool, error) {
 	return err == nil && !free, err
 }
 
-// Clear removes the file if nobody holds it, and reports whether somebody does.
+// Clear removes the file if nobody holds it, and reports whether somebody does. Its name must never be used again, and its
+// owner must lock it by TryLock, and take another name if that fails: nobody who looks at the file mistakes another one for
+// its owner, or removes what its owner has locked meanwhile.
 func Clear(path string) (held bool, err error) {
-	if held, err = Locked(path); held || err != nil {
-		return held, err
+	probe := flock.New(path, flock.SetFlag(os.O_RDONLY))
+	free, err := probe.TryRLock()
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
-	// Under the lock alone: its new owner may have locked the file since that look.
-	lock := flock.New(path, flock.SetFlag(os.O_RDONLY)) // makes no file
-	if ok, err := lock.TryLock(); err != nil || !ok {
-		return false, errors.Join(IgnoreMissing(err), lock.Close())
+	removed := free && os.Remove(path) == nil // as long as nobody can lock it
+	err = errors.Join(err, probe.Close())
+	if free && !removed { // where open files cannot be removed, nor can its owner's
+		err = errors.Join(err, IgnoreMissing(os.Remove(path)))
 	}
-	f, err := present(lock)
-	if f == nil {
-		return false, err
-	}
-	return false, f.Release()
+	return err == nil && !free, err
 }
 
 // IgnoreMissing returns nil if the file is already gone.

@@ -115,12 +115,18 @@ func (h lockFiles) register(ctx context.Context, now time.Time) (registration, e
 	if err := os.MkdirAll(h.folder, 0o700); err != nil {
 		return nil, err
 	}
-	id := newHolderID(now)
-	file, err := owned.Lock(ctx, h.path(id))
-	if err != nil {
-		return nil, err
+	for ctx.Err() == nil {
+		id := newHolderID(now)
+		file, err := owned.TryLock(h.path(id))
+		if err != nil {
+			return nil, err
+		}
+		if file != nil {
+			return &lockFile{id, file}, nil
+		}
+		// Somebody looked at the new file before it was locked, and removes it.
 	}
-	return &lockFile{id, file}, nil
+	return nil, ctx.Err()
 }
 
 // newHolderID returns an unused name. The time in it is for people.
@@ -139,7 +145,7 @@ func (h lockFiles) alive(_ context.Context, id ledger.HolderID) (bool, error) {
 	if h.readOnly {
 		return owned.Locked(h.path(id))
 	}
-	return owned.Clear(h.path(id)) // names are never reused
+	return owned.Clear(h.path(id))
 }
 
 func (h lockFiles) sweep(ctx context.Context) {
