@@ -138,15 +138,15 @@ finish() {
 	exit 0
 }
 
-# record writes manifest and lease, and starts the timer that reads the lease.
+# record starts the timer, and writes manifest and lease, which it reads. The timer leaves alone what is locked and has
+# neither yet.
 record() {
+	timer_start "$box/reaper.sh"
 	read_clock
 	lease_write "$remaining" "$until" "$generation" version 1 id "$id" account "$account" generation "$generation" spec_hash "$spec_hash" name "$name" host "$host" state making \
 		service "$service_default" mount "$mount" access "$access" mode "$mode" networks "$networks" expect "$expect" long "$long" oneshot "$oneshot" jobs "$jobs" joins "$joins" \
 		publish "$publish" entrypoint "$entrypoint" clock_caller "$((now_ms + (uptime - started) * 10))" clock_uptime "$uptime" clock_boot "$boot" clock_wall "$(date +%s)" \
-		grace "$grace" engine "$engine" engine_id "$engine_id" idle "$idle"
-	timer_start "$box/reaper.sh"
-	manifest_put timer "$timer"
+		grace "$grace" engine "$engine" engine_id "$engine_id" idle "$idle" timer "$timer"
 	stage=recorded
 	step recorded
 }
@@ -297,7 +297,7 @@ record
 case $mode in deny | proxy) deny_prove ;; esac
 allocate
 build_images
-rm -rf "$box/stack"
+[ ! -d "$box/stack" ] || rm -rf "$box/stack"
 [ -z "$origin" ] || origin_images
 step starting
 up

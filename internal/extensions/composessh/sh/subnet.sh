@@ -70,18 +70,22 @@ subnets_routed() {
 
 # subnets_reserved sets reserved to the subnets that other sandboxes of this root have, or are about to request.
 subnets_reserved() {
-	reserved=
-	for entry in "$root"/*/manifest; do
-		[ -f "$entry" ] && [ "$entry" != "$box/manifest" ] || continue
-		their='' state=''
-		while IFS= read -r line; do
-			case $line in
-			subnets=*) their=${line#*=} ;;
-			state=*) state=${line#*=} ;;
-			esac
-		done 2>/dev/null <"$entry"
-		[ "$state" = expired ] || reserved="$reserved $their"
+	reserved='' whose='' their='' state=expired
+	records=$(cd "$root" 2>/dev/null && grep -H -e '^subnets=' -e '^state=' -- */manifest 2>/dev/null </dev/null)
+	entries_split
+	for line in $records; do # FOLDER/manifest:KEY=VALUE, a folder's together
+		[ "$root/${line%%/*}" != "$box" ] || continue
+		if [ "${line%%/*}" != "$whose" ]; then
+			[ "$state" = expired ] || reserved="$reserved $their"
+			whose=${line%%/*} their='' state=''
+		fi
+		case ${line#*:} in
+		subnets=*) their=${line#*:subnets=} ;;
+		state=*) state=${line#*:state=} ;;
+		esac
 	done
+	entries_joined
+	[ "$state" = expired ] || reserved="$reserved $their"
 }
 
 # range_of CIDR sets first and last, the numbers of its addresses; false if it is none.

@@ -27,10 +27,13 @@ fail() {
 }
 
 # quietly FUNCTION… runs in a subshell where a failure is only a status.
-quietly() (
-	fail() { exit 1; }
-	"$@" >/dev/null 2>&1
-)
+quietly() {
+	entries_of= # it may write what this shell remembers
+	(
+		fail() { exit 1; }
+		"$@" >/dev/null 2>&1
+	)
+}
 
 # on_fail KIND MESSAGE … runs before a failure is answered; operations redefine it.
 on_fail() { :; }
@@ -139,12 +142,14 @@ lock_sandbox() {
 		read_holder
 		former_op=$holder_op
 	}
+	held_box=$box entries_of=
 	write_holder # on a full disk nobody can tell who holds it, and it is held all the same
 	return 0
 }
 
 unlock_sandbox() {
-	rm -f "$box/holder"
+	held_box=
+	{ : >"$box/holder"; } 2>/dev/null
 	exec 9>&-
 }
 
@@ -186,26 +191,64 @@ holder_lives() {
 
 # ---- manifest: one line KEY=VALUE each; the last one of a key counts
 
-# manifest_get KEY sets value; false if the key or the manifest is missing.
-manifest_get() { get_from "$box/manifest" "$1"; }
+# manifest_get KEY sets value; false if the key or the manifest is missing. Under the sandbox's lock it reads the file once:
+# nobody else writes it then.
+manifest_get() {
+	manifest_read && entries_get "$1"
+}
+
+manifest_read() {
+	[ "${held_box-}" = "$box" ] && [ "${entries_of-}" = "$box/manifest" ] || entries_read "$box/manifest"
+}
 
 # get_from FILE KEY is manifest_get on any file of that form.
 get_from() {
-	value='' found=1
+	entries_read "$1" && entries_get "$2"
+}
+
+# entries_read FILE sets entries to the lines of such a file; false if there is none. A shell reads files by single bytes:
+# a key looked up in memory costs a twentieth.
+entries_read() {
+	entries='' entries_of='' value=''
 	[ -f "$1" ] || return 1
 	while IFS= read -r line; do
-		case $line in
-		"$2="*) value=${line#*=} found=0 ;;
-		esac
+		entries="$entries$line
+"
 	done <"$1"
+	entries_of=$1
+}
+
+# entries_get KEY sets value to that of entries; false if it has no such key.
+entries_get() {
+	value='' found=1
+	entries_split
+	for line in $entries; do
+		case $line in "$1="*) value=${line#*=} found=0 ;; esac
+	done
+	entries_joined
 	return "$found"
+}
+
+# entries_split lets words be lines; entries_joined, what they were before.
+entries_split() {
+	entries_blanks=$IFS entries_glob=glob_on
+	case $- in *f*) entries_glob=: ;; esac
+	glob_off
+	IFS='
+'
+}
+
+entries_joined() {
+	IFS=$entries_blanks
+	"$entries_glob"
 }
 
 # manifest_put KEY VALUE … replaces these keys in one step. A value is one line.
 manifest_put() {
 	put=
-	if [ -f "$box/manifest" ]; then
-		while IFS= read -r line; do
+	if manifest_read; then
+		entries_split
+		for line in $entries; do
 			keep=1 i=1
 			for arg; do
 				[ "$i" = 1 ] && [ "${line%%=*}" = "$arg" ] && keep=0
@@ -213,7 +256,8 @@ manifest_put() {
 			done
 			[ "$keep" = 0 ] || put="$put$line
 "
-		done <"$box/manifest"
+		done
+		entries_joined
 	fi
 	while [ $# -gt 1 ]; do
 		case $2 in
@@ -226,7 +270,10 @@ manifest_put() {
 		shift 2
 	done
 	# One write, whose failure shows: a full disk leaves the former manifest.
-	printf '%s' "$put" >"$box/manifest.$$" && mv -f "$box/manifest.$$" "$box/manifest" && return 0
+	printf '%s' "$put" >"$box/manifest.$$" && mv -f "$box/manifest.$$" "$box/manifest" && {
+		entries=$put entries_of=$box/manifest
+		return 0
+	}
 	rm -f "$box/manifest.$$"
 	fail exhausted "the file $box/manifest cannot be written" 'free some disk space on the host'
 }

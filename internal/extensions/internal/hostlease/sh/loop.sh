@@ -164,6 +164,8 @@ look() {
 	for folder in "$root"/sbx-*; do
 		[ -d "$folder" ] || continue
 		use_box "${folder##*/}"
+		# This look sees one state of its manifest.
+		held_box=$box entries_of=
 		if manifest_get state && [ "$value" = expired ]; then
 			look_ended && alive=1
 			continue
@@ -179,6 +181,7 @@ look() {
 			look_living
 		fi
 	done
+	held_box=
 	! look_around || alive=1
 	[ -z "$tasks" ] || rest=100 alive=1
 }
