@@ -33,6 +33,11 @@ type server struct {
 	cmd      *exec.Cmd
 	ended    <-chan struct{} // the server's process is gone
 	as       *owner
+
+	mu       sync.Mutex
+	admin    *pgx.Conn // makes and drops databases: a connection is a process, which costs as much as a drop
+	strategy string    // how a database is made
+	over     []string  // databases to be dropped; see drop
 }
 
 var (
@@ -112,11 +117,11 @@ func New(t testing.TB) string {
 		t.Fatal(failed)
 	}
 	name := "t" + strings.ToLower(rand.Text()[:16])
-	if err := shared.exec("CREATE DATABASE " + name); err != nil {
+	if err := shared.exec("CREATE DATABASE " + name + shared.strategy); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := shared.exec("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)"); err != nil {
+		if err := shared.drop(name); err != nil {
 			t.Error(err)
 		}
 	})
@@ -167,6 +172,9 @@ func start() (*server, error) {
 	if err == nil {
 		err = s.exec("CREATE ROLE " + withPassword)
 	}
+	if err == nil {
+		err = s.chooseStrategy()
+	}
 	if err != nil {
 		return nil, errors.Join(err, s.stop())
 	}
@@ -190,7 +198,46 @@ func (s *server) run(name string, args ...string) error {
 	return nil
 }
 
-func (s *server) exec(sql string) error { return execAt(s.address("postgres"), sql) }
+// exec runs a statement as the superuser, beside all databases of tests.
+func (s *server) exec(sql string) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.admin == nil || s.admin.IsClosed() {
+		if s.admin, err = pgx.Connect(ctx, s.address("postgres")); err != nil {
+			return err
+		}
+	}
+	_, err = s.admin.Exec(ctx, sql)
+	return err
+}
+
+// drop drops a database before long: the server lets a drop wait 100 ms if connections have not quite ended.
+func (s *server) drop(name string) error {
+	s.mu.Lock()
+	s.over = append(s.over, name)
+	if len(s.over) <= 8 {
+		name = ""
+	} else {
+		name, s.over = s.over[0], s.over[1:]
+	}
+	s.mu.Unlock()
+	if name == "" {
+		return nil
+	}
+	return s.exec("DROP DATABASE IF EXISTS " + name + " WITH (FORCE)")
+}
+
+// chooseStrategy avoids that the server, since version 15, also writes a new database's contents to its log.
+func (s *server) chooseStrategy() error {
+	var version int
+	err := s.admin.QueryRow(context.Background(), "SELECT current_setting('server_version_num')::int").Scan(&version)
+	if err == nil && version >= 150000 {
+		s.strategy = " STRATEGY FILE_COPY"
+	}
+	return err
+}
 
 func execAt(address, sql string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -215,10 +262,11 @@ func (s *server) serve() error {
 	}
 	s.port = l.Addr().(*net.TCPAddr).Port
 	_ = l.Close()
-	// synchronous_commit stays on: what was acknowledged survives a crash, which the tests rely on; the disk's own cache
-	// is not under test.
+	// synchronous_commit stays on: what was acknowledged survives a crash of the server, which the tests rely on. The machine
+	// and its disk do not fail here, so nothing is written twice or waited for.
 	s.cmd = s.command(context.Background(), "postgres", "-D", s.dir+"/data", "-p", strconv.Itoa(s.port), "-k", s.dir,
-		"-c", "listen_addresses=127.0.0.1", "-c", "max_connections=300", "-c", "fsync=off",
+		"-c", "listen_addresses=127.0.0.1", "-c", "max_connections=300", "-c", "fsync=off", "-c", "full_page_writes=off",
+		"-c", "autovacuum=off",
 		"-c", "ssl=on", "-c", "ssl_cert_file="+s.dir+"/server.pem", "-c", "ssl_key_file="+s.dir+"/server.key", "-c", "log_min_messages=fatal")
 	log, err := os.Create(filepath.Join(s.dir, "log"))
 	if err != nil {
