@@ -120,8 +120,10 @@ func sweepSpool(dir string) {
 		return
 	}
 	for _, e := range entries {
-		info, err := e.Info()
-		if err == nil && strings.HasPrefix(e.Name(), spoolPrefix) && time.Since(info.ModTime()) > staleAfter {
+		if !strings.HasPrefix(e.Name(), spoolPrefix) { // the folder may be everybody's
+			continue
+		}
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) > staleAfter {
 			_ = os.RemoveAll(filepath.Join(dir, e.Name()))
 		}
 	}

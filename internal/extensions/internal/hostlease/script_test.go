@@ -40,6 +40,45 @@ manifest_get missing || echo none
 `, strings.Join([]string{"a=1", `c=$(never) "quoted" \n`, "b=2", "d=line break", "list=one two", `$(never) "quoted" \n`, "none"}, "\n"))
 }
 
+// Under the lock a manifest is remembered: as it was changed last, and not beyond its file.
+func TestAManifestIsRememberedUnderTheLockOnly(t *testing.T) {
+	t.Parallel()
+	inShells(t, nil, `
+use_root
+tell() { if manifest_get a; then echo "$1 $value"; else echo "$1 none"; fi; }
+id=x box=$root/x op=create
+mkdir "$box" "$root/y"
+printf '' >"$box/lock"
+echo a=before >"$box/manifest"
+echo a=neighbor >"$root/y/manifest"
+tell free
+echo a=another >"$box/manifest"
+lock_sandbox 0
+tell locked
+manifest_put a own b 2
+tell changed
+quietly manifest_put a quiet
+tell quietly
+get_from "$root/y/manifest" a && echo "other $value"
+tell again
+(use_box y && tell beside)
+rm "$box/manifest"
+tell removed
+manifest_put c 3
+cat "$box/manifest"
+unlock_sandbox
+echo a=later >"$box/manifest"
+tell unlocked
+lock_sandbox 0
+tell 'locked again'
+set -f
+IFS=,
+tell 'split,'
+case $- in *f*) echo "$IFS" ;; esac
+`, "free before\nlocked another\nchanged own\nquietly quiet\nother neighbor\nagain quiet\nbeside neighbor\nremoved none\nc=3\nunlocked later\n"+
+		"locked again later\nsplit, later\n,")
+}
+
 func TestALockIsHeldAndItsHolderKnown(t *testing.T) {
 	t.Parallel()
 	inShells(t, nil, `
@@ -62,7 +101,13 @@ flock -n "$box/lock" true && echo free
 rm -r "$box"
 lock_sandbox 0
 echo "gone $?"
-`, "no file 2\nfirst 0\nheld\nalive create\nanother process of the same number\nfree\ngone 2")
+mkdir "$box"
+printf '' >"$box/lock"
+lock_sandbox 0
+rm -r "$box"
+unlock_sandbox
+echo 'goes on without its folder'
+`, "no file 2\nfirst 0\nheld\nalive create\nanother process of the same number\nfree\ngone 2\ngoes on without its folder")
 }
 
 // leaseTry says what is left of the lease in box, in the words of the tests below.

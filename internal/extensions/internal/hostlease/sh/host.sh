@@ -149,7 +149,7 @@ lock_sandbox() {
 
 unlock_sandbox() {
 	held_box=
-	{ : >"$box/holder"; } 2>/dev/null
+	{ printf '' >"$box/holder"; } 2>/dev/null
 	exec 9>&-
 }
 
@@ -198,7 +198,7 @@ manifest_get() {
 }
 
 manifest_read() {
-	[ "${held_box-}" = "$box" ] && [ "${entries_of-}" = "$box/manifest" ] || entries_read "$box/manifest"
+	[ "${held_box-}" = "$box" ] && [ "${entries_of-}" = "$box/manifest" ] && [ -f "$box/manifest" ] || entries_read "$box/manifest"
 }
 
 # get_from FILE KEY is manifest_get on any file of that form.
