@@ -149,7 +149,8 @@ func (b *bed) factories() map[string]func() (tfprotov6.ProviderServer, error) {
 	}
 }
 
-// run applies the steps through Terraform; afterwards nothing may be alive.
+// run applies the steps through Terraform; afterwards nothing may be alive. A step ends with two plans that must be empty, one
+// of them refreshed, so none has to follow only to see that.
 func (b *bed) run(steps ...resource.TestStep) {
 	b.t.Helper()
 	requireTerraform(b.t)

@@ -218,22 +218,31 @@ func (c *cli) planIsEmpty(args ...string) {
 // stateOf reads one attribute of a resource from the state file.
 func (c *cli) stateOf(address, attribute string) any {
 	c.t.Helper()
-	var shown struct {
-		Values struct {
-			Root struct {
-				Resources []struct {
-					Address string
-					Values  map[string]any
-				}
-			} `json:"root_module"`
+	var file struct {
+		Resources []struct {
+			Type, Name string
+			Instances  []struct {
+				IndexKey   json.RawMessage `json:"index_key"`
+				Attributes map[string]any
+			}
 		}
 	}
-	if err := json.Unmarshal([]byte(c.must("show", "-json")), &shown); err != nil {
+	raw, err := os.ReadFile(filepath.Join(c.dir, "terraform.tfstate"))
+	if err == nil {
+		err = json.Unmarshal(raw, &file)
+	}
+	if err != nil {
 		c.t.Fatal(err)
 	}
-	for _, r := range shown.Values.Root.Resources {
-		if r.Address == address {
-			return r.Values[attribute]
+	for _, r := range file.Resources {
+		for _, i := range r.Instances {
+			at := r.Type + "." + r.Name
+			if i.IndexKey != nil {
+				at += "[" + string(i.IndexKey) + "]"
+			}
+			if at == address {
+				return i.Attributes[attribute]
+			}
 		}
 	}
 	return nil

@@ -14,7 +14,6 @@ import (
 
 	"github.com/hashicorp/terraform-plugin-testing/helper/resource"
 	"github.com/hashicorp/terraform-plugin-testing/plancheck"
-	"github.com/hashicorp/terraform-plugin-testing/terraform"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
@@ -82,8 +81,7 @@ func TestAPlanOverBudgetFailsWithTheNumbers(t *testing.T) {
 		resource.TestStep{Config: b.config(sandboxHCL("name = \"one\"\n  ttl = \"80m\"\n  env = { A = \"2\" }"))},
 		resource.TestStep{Config: b.config(sandboxHCL("name = \"one\"\n  ttl = \"9h\"\n  env = { A = \"2\" }")),
 			ExpectError: regexp.MustCompile(`(?s)needs\s+0\.\d+\s+USD.*limit:\s+budget\s+month\s+of\s+acme/web`)},
-		resource.TestStep{Config: b.config(sandboxHCL("name = \"one\"\n  ttl = \"80m\"\n  env = { A = \"2\" }")), ConfigPlanChecks: empty(),
-			Check: func(*terraform.State) error { return nil }},
+		resource.TestStep{Config: b.config(sandboxHCL("name = \"one\"\n  ttl = \"80m\"\n  env = { A = \"2\" }")), PlanOnly: true},
 	)
 }
 
@@ -105,7 +103,6 @@ func TestAPlanCountsItsSandboxesTogether(t *testing.T) {
 				t.Errorf("planning wrote: %v, before %v", after, before)
 			}
 		}, Config: two("45m")},
-		resource.TestStep{Config: two("45m"), ConfigPlanChecks: empty(), Check: func(*terraform.State) error { return nil }},
 		// Both are made anew in the place of themselves.
 		resource.TestStep{Config: strings.Replace(two("45m"), "count   = 2", "count   = 2\n  triggers = { a = \"1\" }", 1)},
 	)
@@ -127,7 +124,6 @@ func TestAPlanCountsLaterEndsTogether(t *testing.T) {
 		resource.TestStep{Config: two("1h", "30m")},
 		resource.TestStep{Config: two("20m", "30m")},
 		resource.TestStep{Config: two("20m", "1h")},
-		resource.TestStep{Config: two("20m", "1h"), ConfigPlanChecks: empty(), Check: func(*terraform.State) error { return nil }},
 	)
 }
 
@@ -137,18 +133,15 @@ func TestAShorterLifeNeedsNoLeave(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
 	hour := b.config(sandboxHCL("name = \"one\"\n  ttl = \"1h\"\n  max_cost = \"0.10 USD\""))
-	shorter := func(ttl string, before func()) []resource.TestStep {
-		config := b.config(sandboxHCL("name = \"one\"\n  ttl = \"" + ttl + "\"\n  max_cost = \"0.10 USD\""))
-		return []resource.TestStep{
-			{PreConfig: before, Config: config, ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
-			{Config: config, ConfigPlanChecks: empty(), Check: func(*terraform.State) error { return nil }},
-		}
+	shorter := func(ttl string, before func()) resource.TestStep {
+		return resource.TestStep{PreConfig: before, ConfigPlanChecks: action(plancheck.ResourceActionUpdate),
+			Config: b.config(sandboxHCL("name = \"one\"\n  ttl = \"" + ttl + "\"\n  max_cost = \"0.10 USD\""))}
 	}
-	steps := []resource.TestStep{{Config: hour}}
-	steps = append(steps, shorter("50m", func() { b.budget(0) })...)
-	steps = append(steps, shorter("40m", func() {
-		b.write("catalog/policies/none.yaml", "id: policy.none\naccount: \"*\"\nextensions: { allowed: [] }\n")
-	})...)
-	steps = append(steps, shorter("30m", func() { b.write("catalog/policies/none.yaml", "id: policy.none\naccount: [\n") })...)
-	b.run(steps...)
+	b.run(resource.TestStep{Config: hour},
+		shorter("50m", func() { b.budget(0) }),
+		shorter("40m", func() {
+			b.write("catalog/policies/none.yaml", "id: policy.none\naccount: \"*\"\nextensions: { allowed: [] }\n")
+		}),
+		shorter("30m", func() { b.write("catalog/policies/none.yaml", "id: policy.none\naccount: [\n") }),
+	)
 }

@@ -38,7 +38,6 @@ func TestAHostIsRegisteredImportedAndForgotten(t *testing.T) {
 				plancheck.ExpectKnownValue(host, tfjsonpath.New("ref"), knownvalue.StringRegexp(regexp.MustCompile(`^host://here\?v=1&d=[\w-]+$`)))}},
 			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(host, tfjsonpath.New("facts").AtMapKey("os"),
 				knownvalue.NotNull())}},
-		resource.TestStep{Config: b.config(hostHCL), ConfigPlanChecks: empty()},
 		resource.TestStep{ResourceName: host, ImportState: true, ImportStateId: "here", ImportStateVerify: true,
 			ImportStateVerifyIdentifierAttribute: "name"},
 	)
@@ -107,44 +106,34 @@ func TestHostsChangeWithTheirSandboxesInOneApply(t *testing.T) {
 		resource.TestStep{Config: b.config(hostHCL + one), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
 			plancheck.ExpectKnownValue(addr, tfjsonpath.New("extension"), knownvalue.StringExact("ext.local")),
 			plancheck.ExpectKnownValue(addr, tfjsonpath.New("estimate").AtMapKey("summary"), knownvalue.NotNull())}}},
-		resource.TestStep{Config: b.config(hostHCL + one), ConfigPlanChecks: empty()},
 		resource.TestStep{Config: b.config(replaced(hostHCL, "priority = 10", "priority = 20") + one),
 			ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
-		resource.TestStep{Config: b.config(replaced(hostHCL, "priority = 10", "priority = 20") + one), ConfigPlanChecks: empty()},
 		resource.TestStep{Config: b.config(hostHCL + second + both), ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
-		resource.TestStep{Config: b.config(hostHCL + second + both), ConfigPlanChecks: empty()},
 		resource.TestStep{Config: b.config(second + moved), ConfigPlanChecks: action(plancheck.ResourceActionReplace)},
-		resource.TestStep{Config: b.config(second + moved), ConfigPlanChecks: empty()},
 		resource.TestStep{Config: b.config(replaced(second, "0.40 USD", "0.80 USD") + moved),
 			ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
-		resource.TestStep{Config: b.config(replaced(second, "0.40 USD", "0.80 USD") + moved), ConfigPlanChecks: empty()},
 	)
 }
 
 func TestTheArgumentsOfAHostOverSSHAreChecked(t *testing.T) {
 	t.Parallel()
 	b := newBed(t)
-	ssh := func(body string) string {
-		return b.config("resource \"sandboxer_host\" \"far\" {\n  name = \"far\"\n  ssh = {" + body + "}\n}\n")
-	}
-	requireTerraform(t)
-	for _, c := range []struct{ body, want string }{
-		{`user = "sandbox"`, `address and alias`},
-		{`address = "a", alias = "b"`, `address and alias`},
-		{`address = "a", jump = [{}]`, `address and alias`},
-		{`address = "-oProxyCommand=x"`, `not an address`},
-		{`address = "a", port = 70000`, `65535`},
-		{`address = "a", user = "-root"`, `cannot be a user`},
-		{`address = "a", host_key = "ssh-ed25519 AAAA\nssh-rsa B"`, `line break`},
+	c := newCLI(t, b)
+	ssh := func(body string) string { return "  ssh = {" + body + "}\n" }
+	for _, host := range []struct{ body, want string }{
+		{ssh(`user = "sandbox"`), `address and alias`},
+		{ssh(`address = "a", alias = "b"`), `address and alias`},
+		{ssh(`address = "a", jump = [{}]`), `address and alias`},
+		{ssh(`address = "-oProxyCommand=x"`), `not an address`},
+		{ssh(`address = "a", port = 70000`), `65535`},
+		{ssh(`address = "a", user = "-root"`), `cannot be a user`},
+		{ssh(`address = "a", host_key = "ssh-ed25519 AAAA\nssh-rsa B"`), `line break`},
+		{"", `needs local or ssh`},
+		{"  local = true\n" + ssh(`address = "a"`), `local conflicts with ssh`},
 	} {
-		resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: b.factories(), Steps: []resource.TestStep{
-			{Config: ssh(c.body), PlanOnly: true, ExpectError: regexp.MustCompile(c.want)}}})
+		c.write("resource \"sandboxer_host\" \"far\" {\n  name = \"far\"\n" + host.body + "}\n")
+		refused(t, c, host.want)
 	}
-	resource.Test(t, resource.TestCase{ProtoV6ProviderFactories: b.factories(), Steps: []resource.TestStep{
-		{Config: b.config(`resource "sandboxer_host" "x" { name = "x" }`), PlanOnly: true, ExpectError: regexp.MustCompile(`needs local or ssh`)},
-		{Config: b.config("resource \"sandboxer_host\" \"x\" {\n name = \"x\"\n local = true\n ssh = { address = \"a\" }\n}"), PlanOnly: true,
-			ExpectError: regexp.MustCompile(`local conflicts with ssh`)},
-	}})
 }
 
 // Where the place comes from the ledger the estimate is no part of the plan.
@@ -165,10 +154,8 @@ func TestAPlaceFromTheLedgerLeavesTheEstimateUnknown(t *testing.T) {
 	b.run(
 		resource.TestStep{Config: b.config(hostHCL)},
 		resource.TestStep{Config: cfg(`profile = "profile.placed"`), ConfigPlanChecks: unknown, ConfigStateChecks: onHere},
-		resource.TestStep{Config: cfg(`profile = "profile.placed"`), ConfigPlanChecks: empty()},
 		resource.TestStep{Config: cfg("profile = \"profile.quickstart\"\nhosts = [\"here\"]"), ConfigPlanChecks: unknown,
 			ConfigStateChecks: onHere},
-		resource.TestStep{Config: cfg("profile = \"profile.quickstart\"\nhosts = [\"here\"]"), ConfigPlanChecks: empty()},
 	)
 }
 
@@ -216,6 +203,5 @@ func TestAnAdoptedSandboxKeepsItsPlace(t *testing.T) {
 	b.run(
 		resource.TestStep{Config: cfg, ConfigStateChecks: []statecheck.StateCheck{
 			value("id", knownvalue.StringExact(string(made.ID))), value("host", knownvalue.StringExact(other.Ref()))}},
-		resource.TestStep{Config: cfg, ConfigPlanChecks: empty()},
 	)
 }

@@ -50,13 +50,11 @@ func TestASandboxIsPausedAndResumedInPlace(t *testing.T) {
 		resource.TestStep{Config: unset, Check: remember("id", &id)},
 		resource.TestStep{Config: paused, ConfigPlanChecks: update, Check: resource.ComposeTestCheckFunc(b.is(vendor.StatePaused), remember("id", &later)),
 			ConfigStateChecks: []statecheck.StateCheck{value("state", knownvalue.StringExact("ready")), value("expiry", knownvalue.StringExact("native"))}},
-		resource.TestStep{Config: paused, ConfigPlanChecks: empty()},
 		resource.TestStep{Config: unset, Check: b.is(vendor.StatePaused)},
-		resource.TestStep{Config: unset, PreConfig: func() { b.sets(engine.Running); b.sets(engine.Paused) }, ConfigPlanChecks: empty()},
+		resource.TestStep{Config: unset, PreConfig: func() { b.sets(engine.Running); b.sets(engine.Paused) }, PlanOnly: true},
 		resource.TestStep{Config: running, ConfigPlanChecks: update, Check: b.is(vendor.StateRunning)},
 		resource.TestStep{Config: running, PreConfig: func() { b.sets(engine.Paused) }, ConfigPlanChecks: update,
 			Check: b.is(vendor.StateRunning)},
-		resource.TestStep{Config: running, ConfigPlanChecks: empty()},
 	)
 	if id != later {
 		t.Errorf("%s became %s", id, later)
@@ -70,9 +68,7 @@ func TestASandboxIsCreatedPausedAndAMoveOfItsEndLeavesItSo(t *testing.T) {
 	longer := b.config(sandboxHCL("name = \"one\"\nttl = \"2h\"\ndesired_mode = \"paused\""))
 	b.run(
 		resource.TestStep{Config: cfg, Check: b.is(vendor.StatePaused)},
-		resource.TestStep{Config: cfg, ConfigPlanChecks: empty()},
 		resource.TestStep{Config: longer, ConfigPlanChecks: action(plancheck.ResourceActionUpdate), Check: b.is(vendor.StatePaused)},
-		resource.TestStep{Config: longer, ConfigPlanChecks: empty()},
 	)
 }
 
@@ -90,7 +86,6 @@ func TestASandboxThatCouldNotBePausedIsPausedByTheNextApply(t *testing.T) {
 			ConfigStateChecks: []statecheck.StateCheck{value("state", knownvalue.StringExact("ready"))}},
 		resource.TestStep{Config: cfg, ConfigPlanChecks: update, ExpectError: regexp.MustCompile("was not changed")},
 		resource.TestStep{Config: cfg, ConfigPlanChecks: update, Check: resource.ComposeTestCheckFunc(b.is(vendor.StatePaused), remember("id", &later))},
-		resource.TestStep{Config: cfg, ConfigPlanChecks: empty()},
 	)
 	if id != later {
 		t.Errorf("%s became %s", id, later)
@@ -122,6 +117,5 @@ func TestAReplacementOfAPausedSandboxIsPausedToo(t *testing.T) {
 	b.run(
 		resource.TestStep{Config: config("1")},
 		resource.TestStep{Config: config("2"), ConfigPlanChecks: action(plancheck.ResourceActionReplace), Check: b.is(vendor.StatePaused)},
-		resource.TestStep{Config: config("2"), ConfigPlanChecks: empty()},
 	)
 }

@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,7 +76,6 @@ func TestASandboxIsMadePlannedEmptyAndDestroyed(t *testing.T) {
 				statecheck.ExpectKnownValue(addr, tfjsonpath.New("route").AtMapKey("chosen"), knownvalue.NotNull()),
 				value("on_expiry", knownvalue.StringExact("replace")), value("deletion_protection", knownvalue.Bool(false)),
 			}},
-		resource.TestStep{Config: cfg, ConfigPlanChecks: empty()},
 		resource.TestStep{RefreshState: true},
 	)
 }
@@ -107,7 +107,6 @@ func TestAnImportRestoresEveryArgument(t *testing.T) {
 			a := s.RootModule().Resources[addr].Primary.Attributes
 			return a["account"] + "/" + a["name"], nil
 		}},
-		{Config: cfg, ConfigPlanChecks: empty()},
 		{ResourceName: addr, ImportState: true, ImportStateId: "sbx-aaaaaaaaaaaaaaaaaaaa", ExpectError: regexp.MustCompile(`does\s+not\s+know`)},
 		{ResourceName: addr, ImportState: true, ImportStateId: "nonsense", ExpectError: regexp.MustCompile(`not a sandbox`)},
 	}
@@ -145,10 +144,9 @@ func TestTTLChangesInPlace(t *testing.T) {
 	b.run(
 		resource.TestStep{Config: b.config(sandboxHCL(`ttl = "2h"`)),
 			Check: resource.ComposeTestCheckFunc(remember("id", &id), remember("expires_at", &before))},
-		resource.TestStep{Config: b.config(sandboxHCL(`ttl = "120m"`)), ConfigPlanChecks: empty()},
+		resource.TestStep{Config: b.config(sandboxHCL(`ttl = "120m"`)), PlanOnly: true},
 		resource.TestStep{Config: b.config(sandboxHCL(`ttl = "3h"`)), ConfigPlanChecks: action(plancheck.ResourceActionUpdate),
 			Check: resource.ComposeTestCheckFunc(remember("expires_at", &after), resource.TestCheckResourceAttrPtr(addr, "id", &id))},
-		resource.TestStep{Config: b.config(sandboxHCL(`ttl = "3h"`)), ConfigPlanChecks: empty()},
 		resource.TestStep{Config: b.config(sandboxHCL(`ttl = "48h"`)), ExpectError: regexp.MustCompile(`(?i)ttl`)},
 		resource.TestStep{Config: b.config(sandboxHCL(`ttl = "1h"`)), ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
 	)
@@ -169,7 +167,7 @@ func TestAnEndMovedByOthersIsAccepted(t *testing.T) {
 			if _, err := b.engine().ExtendTTL(context.Background(), b.only().Receipt, 5*time.Hour); err != nil {
 				t.Fatal(err)
 			}
-		}, Config: cfg, ConfigPlanChecks: empty()},
+		}, Config: cfg, PlanOnly: true},
 	)
 }
 
@@ -187,7 +185,6 @@ func TestAnExpiredSandboxIsReplacedVisibly(t *testing.T) {
 			}
 			return nil
 		}},
-		resource.TestStep{Config: cfg, ConfigPlanChecks: empty()},
 	)
 }
 
@@ -223,7 +220,6 @@ func TestALostSandboxIsMadeAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 		}, Config: cfg, ConfigPlanChecks: action(plancheck.ResourceActionCreate)},
-		resource.TestStep{Config: cfg, ConfigPlanChecks: empty()},
 	)
 }
 
@@ -235,7 +231,7 @@ func TestWhatCannotBeReachedStaysInTheState(t *testing.T) {
 		resource.TestStep{Config: cfg},
 		resource.TestStep{PreConfig: func() { b.script(vendor.Rule{Op: vendor.OpAny, Do: vendor.DoUnreachable}) },
 			Config: cfg, ExpectError: regexp.MustCompile(`(?s)-refresh=false.*removed \{`)},
-		resource.TestStep{PreConfig: func() { b.script() }, Config: cfg, ConfigPlanChecks: empty()},
+		resource.TestStep{PreConfig: func() { b.script() }, Config: cfg, PlanOnly: true},
 	)
 }
 
@@ -276,16 +272,19 @@ func TestProtectionHoldsInPlanAndAtDestroy(t *testing.T) {
 
 func TestWhatReplacesAndWhatDoesNot(t *testing.T) {
 	t.Parallel()
-	base := `name = "r"
+	base := `name = "NAME"
   env = { A = "1" }
   inputs = { count = 1 }
   triggers = { a = "1" }
   secrets_wo_version = 1`
+	b := newBed(t)
+	var before, after strings.Builder
+	var checks []plancheck.PlanCheck
 	for name, c := range map[string]struct {
 		body string
 		want plancheck.ResourceActionType
 	}{
-		"name":     {`name = "s"` + "\n" + base[len(`name = "r"`):], plancheck.ResourceActionReplace},
+		"name":     {replaced(base, `"NAME"`, `"other"`), plancheck.ResourceActionReplace},
 		"env":      {replaced(base, `A = "1"`, `A = "2"`), plancheck.ResourceActionReplace},
 		"inputs":   {replaced(base, "count = 1", "count = 2"), plancheck.ResourceActionReplace},
 		"triggers": {replaced(base, `a = "1"`, `a = "2"`), plancheck.ResourceActionReplace},
@@ -294,16 +293,17 @@ func TestWhatReplacesAndWhatDoesNot(t *testing.T) {
 			"read = \"1m\" }\ndeletion_protection = false", plancheck.ResourceActionUpdate},
 		"pinned": {base + "\n#", plancheck.ResourceActionNoop},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			b := newBed(t)
-			b.run(
-				resource.TestStep{Config: b.config(sandboxHCL(base))},
-				resource.TestStep{Config: b.config(sandboxHCL(c.body)), ConfigPlanChecks: action(c.want)},
-				resource.TestStep{Config: b.config(sandboxHCL(c.body)), ConfigPlanChecks: empty()},
-			)
-		})
+		named := func(body string) string {
+			return replaced(replaced(sandboxHCL(body), `"a"`, `"`+name+`"`), "NAME", name)
+		}
+		before.WriteString(named(base))
+		after.WriteString(named(c.body))
+		checks = append(checks, plancheck.ExpectResourceAction("sandboxer_sandbox."+name, c.want))
 	}
+	b.run(
+		resource.TestStep{Config: b.config(before.String())},
+		resource.TestStep{Config: b.config(after.String()), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: checks}},
+	)
 }
 
 func replaced(s, from, to string) string {
@@ -322,12 +322,10 @@ func TestANewVersionOfTheProfileReplacesAndAnEditOnlyWarns(t *testing.T) {
 		resource.TestStep{Config: cfg, ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
 		resource.TestStep{PreConfig: func() { b.profile("profile.stub", body+"ttl: { default: 3h, max: 9h }\n") },
 			Config: b.config(sandboxHCL("name = \"v\"\nttl = \"1h\"")), ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
-		resource.TestStep{Config: b.config(sandboxHCL("name = \"v\"\nttl = \"1h\"")), ConfigPlanChecks: empty()},
 		resource.TestStep{PreConfig: func() {
 			b.write("catalog/profiles/next.yaml", "id: profile.stub\nversion: \"1.1.0\"\n"+body)
 		}, Config: cfg, ConfigPlanChecks: action(plancheck.ResourceActionReplace),
 			ConfigStateChecks: []statecheck.StateCheck{value("profile_version", knownvalue.StringExact("1.1.0"))}},
-		resource.TestStep{Config: cfg, ConfigPlanChecks: empty()},
 	)
 }
 
@@ -342,7 +340,6 @@ func TestAFailedCreateLeavesNothingOrADestroyableState(t *testing.T) {
 			b.script(vendor.Rule{Op: vendor.OpStart, Do: vendor.DoFailReady}, vendor.Rule{Op: vendor.OpDelete, Do: vendor.DoUnauthorized})
 		}, Config: cfg, ExpectError: regexp.MustCompile(`was not created`)},
 		resource.TestStep{PreConfig: func() { b.script() }, Config: cfg},
-		resource.TestStep{Config: cfg, ConfigPlanChecks: empty()},
 	)
 }
 
@@ -389,11 +386,9 @@ resource "sandboxer_sandbox" "b" {
 	}
 	b.run(
 		resource.TestStep{Config: cfg("x", "1h"), ConfigPlanChecks: both(plancheck.ResourceActionCreate, plancheck.ResourceActionCreate)},
-		resource.TestStep{Config: cfg("x", "1h"), ConfigPlanChecks: empty()},
 		resource.TestStep{Config: cfg("x", "60m"), ConfigPlanChecks: both(plancheck.ResourceActionUpdate, plancheck.ResourceActionUpdate)},
 		resource.TestStep{Config: cfg("x", "2h"), ConfigPlanChecks: both(plancheck.ResourceActionUpdate, plancheck.ResourceActionUpdate)},
 		resource.TestStep{Config: cfg("yy", "2h"), ConfigPlanChecks: both(plancheck.ResourceActionReplace, plancheck.ResourceActionNoop)},
-		resource.TestStep{Config: cfg("yy", "2h"), ConfigPlanChecks: empty()},
 	)
 }
 
@@ -423,12 +418,10 @@ resource "sandboxer_sandbox" "a" {
 	}
 	b.run(
 		resource.TestStep{Config: cfg("eu", "sandboxer_host.other.ref")},
-		resource.TestStep{Config: cfg("eu", "sandboxer_host.other.ref"), ConfigPlanChecks: empty()},
 		resource.TestStep{Config: cfg("us", "sandboxer_host.other.ref"), ConfigPlanChecks: action(plancheck.ResourceActionReplace)},
 		resource.TestStep{Config: cfg("us", "sandboxer_host.here.ref"), ConfigPlanChecks: action(plancheck.ResourceActionReplace)},
 		resource.TestStep{Config: cfg("eu", "sandboxer_host.here.ref, sandboxer_host.other.ref"),
 			ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
-		resource.TestStep{Config: cfg("eu", "sandboxer_host.here.ref, sandboxer_host.other.ref"), ConfigPlanChecks: empty()},
 	)
 }
 
@@ -440,7 +433,6 @@ func TestAnExpiredAndKeptSandboxTakesStateOnlyChanges(t *testing.T) {
 	b.run(
 		resource.TestStep{Config: on},
 		resource.TestStep{PreConfig: func() { b.expire(2 * time.Hour) }, Config: off, ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
-		resource.TestStep{Config: off, ConfigPlanChecks: empty()},
 		resource.TestStep{Config: b.config(sandboxHCL("")), ConfigPlanChecks: action(plancheck.ResourceActionReplace)},
 	)
 }
@@ -517,7 +509,6 @@ func TestAProviderBlockThatIsKnownOnlyInApply(t *testing.T) {
 		resource.TestStep{Config: cfg("1h"), ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
 			plancheck.ExpectUnknownValue(addr, tfjsonpath.New("account")), plancheck.ExpectUnknownValue(addr, tfjsonpath.New("estimate"))}},
 			ConfigStateChecks: []statecheck.StateCheck{value("account", knownvalue.StringExact("acme/web"))}},
-		resource.TestStep{Config: cfg("1h"), ConfigPlanChecks: empty()},
 		resource.TestStep{Config: cfg("2h"), ConfigPlanChecks: action(plancheck.ResourceActionUpdate)},
 	)
 }

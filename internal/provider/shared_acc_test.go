@@ -3,6 +3,7 @@ package provider
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // A request that says session itself does not take the profile's word.
@@ -89,6 +90,7 @@ func TestTriggersRecreateInPlace(t *testing.T) {
 	if out := c.must("plan", "-no-color", "-input=false"); !strings.Contains(out, "0 to add, 1 to change, 0 to destroy") {
 		t.Fatal(out)
 	}
+	time.Sleep(time.Second) // the end has no smaller unit
 	c.apply()
 	c.planIsEmpty()
 	if got := c.stateOf(at, "id"); got != id || b.only().Generation != 2 || c.stateOf(at, "expires_at") == ends {

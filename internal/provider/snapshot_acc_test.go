@@ -46,16 +46,13 @@ func TestASnapshotOutlivesItsSandbox(t *testing.T) {
 		resource.TestStep{Config: b.config(sandboxHCL(`name = "first"`) + taken), Check: rememberSnap,
 			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(snap, tfjsonpath.New("id"),
 				knownvalue.StringRegexp(regexp.MustCompile(`^snp-`)))}},
-		resource.TestStep{Config: b.config(sandboxHCL(`name = "first"`) + taken), ConfigPlanChecks: empty()},
 		resource.TestStep{ResourceName: snap, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"triggers"}},
 		resource.TestStep{Config: b.config(renamed), ConfigPlanChecks: snapAction(plancheck.ResourceActionUpdate), Check: same},
-		resource.TestStep{Config: b.config(renamed), ConfigPlanChecks: empty()},
 		resource.TestStep{Config: b.config(renamed +
 			"resource \"sandboxer_sandbox\" \"restored\" {\n  profile = \"profile.stub\"\n  name = \"restored\"\n  from_snapshot = " +
 			"sandboxer_snapshot.s.id\n}\n"), Check: same},
 		resource.TestStep{Config: b.config(replaced(renamed, `v = "1"`, `v = "2"`)),
 			ConfigPlanChecks: snapAction(plancheck.ResourceActionReplace)},
-		resource.TestStep{Config: b.config(replaced(renamed, `v = "1"`, `v = "2"`)), ConfigPlanChecks: empty()},
 	)
 	if snaps, err := b.vendor().Snapshots(); err != nil || len(snaps) > 0 {
 		t.Errorf("snapshots left: %v %v", snaps, err)
@@ -81,11 +78,11 @@ func TestALocalWorkspaceIsSeededSnapshottedAndRestored(t *testing.T) {
 			value("extension", knownvalue.StringExact("ext.local")), value("expiry", knownvalue.StringExact("host"))}},
 		resource.TestStep{PreConfig: func() {
 			b.inside("seed", `test "$(cat hello.txt)" = "hello from the folder" && test ! -e skipped.log && test "$TOKEN" = canary && echo changed > made.txt`)
-		}, Config: b.config(a), ConfigPlanChecks: empty()},
+		}, Config: b.config(a), PlanOnly: true},
 		resource.TestStep{Config: b.config(a + s)},
 		resource.TestStep{Config: b.config(a + s + restored)},
 		resource.TestStep{PreConfig: func() { b.inside("copy", `test "$(cat made.txt)" = changed`) },
-			Config: b.config(a + s + restored), ConfigPlanChecks: empty()},
+			Config: b.config(a + s + restored), PlanOnly: true},
 	)
 }
 
@@ -119,7 +116,6 @@ func TestAQuoteIsTheEstimateOfThePlan(t *testing.T) {
 		resource.TestStep{Config: cfg, Check: resource.ComposeTestCheckFunc(pairs...),
 			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(quote, tfjsonpath.New("extension"),
 				knownvalue.StringExact("ext.saas-stub"))}},
-		resource.TestStep{Config: cfg, ConfigPlanChecks: empty()},
 		resource.TestStep{Config: b.config("data \"sandboxer_quote\" \"q\" {\n  profile = \"profile.stub\"\n}\n"),
 			ConfigStateChecks: []statecheck.StateCheck{statecheck.ExpectKnownValue(quote, tfjsonpath.New("ttl"), knownvalue.StringExact("1h"))}},
 		resource.TestStep{Config: b.config("data \"sandboxer_quote\" \"q\" {\n  profile = \"profile.stubb\"\n}\n"),
@@ -142,7 +138,7 @@ func TestANewPriceIsNoDifference(t *testing.T) {
 				t.Fatal(err)
 			}
 			b.write("catalog/prices/prices.saas-stub.yaml", strings.ReplaceAll(string(raw), "0.000014", "0.000028"))
-		}, Config: cfg, ConfigPlanChecks: empty()},
+		}, Config: cfg, PlanOnly: true},
 		resource.TestStep{Config: b.config(sandboxHCL("name = \"priced\"\nttl = \"2h\"")),
 			ConfigPlanChecks: resource.ConfigPlanChecks{PreApply: []plancheck.PlanCheck{
 				plancheck.ExpectResourceAction(addr, plancheck.ResourceActionUpdate), // by the price it was made with

@@ -41,7 +41,6 @@ func TestASnapshotsRetentionChangesInPlaceAndItsKindDoesNot(t *testing.T) {
 			Check: same}, // only the arguments differ
 		resource.TestStep{Config: taken("  retention = \"30d\""), ConfigPlanChecks: snapAction(plancheck.ResourceActionUpdate), Check: same,
 			ConfigStateChecks: is("expires_at", stamped)},
-		resource.TestStep{Config: taken("  retention = \"30d\""), ConfigPlanChecks: empty()},
 		resource.TestStep{ResourceName: snap, ImportState: true, ImportStateVerify: true, ImportStateVerifyIgnore: []string{"triggers"}},
 		resource.TestStep{Config: taken("  retention = \"720h\""), Check: same, ConfigStateChecks: is("expires_at", stamped)},
 		resource.TestStep{Config: taken(""), ConfigPlanChecks: snapAction(plancheck.ResourceActionUpdate), Check: same,
@@ -50,7 +49,6 @@ func TestASnapshotsRetentionChangesInPlaceAndItsKindDoesNot(t *testing.T) {
 		resource.TestStep{Config: taken("  kind = \"picture\""), ExpectError: regexp.MustCompile(`(?s)kind`)},
 		resource.TestStep{Config: taken("  retention = \"0s\""), ExpectError: regexp.MustCompile(`(?s)retention`)},
 		resource.TestStep{Config: taken("  live = true"), ConfigPlanChecks: snapAction(plancheck.ResourceActionReplace)},
-		resource.TestStep{Config: taken("  live = true"), ConfigPlanChecks: empty()},
 	)
 	if snaps, err := b.vendor().Snapshots(); err != nil || len(snaps) > 0 {
 		t.Errorf("snapshots left: %v %v", snaps, err)
