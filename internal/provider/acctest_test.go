@@ -2,11 +2,13 @@ package provider
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -61,8 +63,7 @@ func requireTerraform(t testing.TB) string {
 // requireLocal skips where sandboxes cannot run on this machine.
 func requireLocal(t testing.TB) {
 	t.Helper()
-	b := newBed(t)
-	_, err := b.engine().GetHost(context.Background(), engine.Host{Name: "probe", Local: true})
+	err := probedLocal()
 	if extensions.IsKind(err, extensions.KindUnsupported) {
 		if os.Getenv("SANDBOXER_NO_SKIP") != "" {
 			t.Fatal(err)
@@ -73,6 +74,21 @@ func requireLocal(t testing.TB) {
 		t.Fatal(err)
 	}
 }
+
+// probedLocal asks this machine once for all tests.
+var probedLocal = sync.OnceValue(func() error {
+	dir, err := os.MkdirTemp("", "sbx")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	e, err := engine.New(engine.Options{Extensions: testExtensions(), StateDir: dir})
+	if err != nil {
+		return err
+	}
+	_, err = e.GetHost(context.Background(), engine.Host{Name: "probe", Local: true})
+	return errors.Join(err, e.Close())
+})
 
 func newBed(t testing.TB) *bed {
 	t.Helper()

@@ -15,8 +15,9 @@ import (
 
 const examples = "../../examples"
 
-// example copies one example into a folder of its own, where it is run as a
-// user would: no provider argument, the state folder from the environment.
+// example copies one example into a folder of its own, where it is run as a user would: no provider argument, the state
+// folder from the environment. Where it names no file beside it, its provider is one of this process, which takes half the
+// time, and knows neither the folder nor the environment of a command.
 func example(t *testing.T, name string) *cli {
 	t.Helper()
 	requireTerraform(t)
@@ -26,16 +27,25 @@ func example(t *testing.T, name string) *cli {
 	if err := os.CopyFS(c.dir, os.DirFS(filepath.Join(examples, name))); err != nil {
 		t.Fatal(err)
 	}
-	c.built = builtProvider
 	c.env = append(c.env, "SANDBOXER_STATE_DIR="+b.state, "SANDBOXER_LEDGER=", "SANDBOXER_CATALOG=", "SANDBOXER_ACCOUNT=")
 	for _, f := range []string{"import-by-string-id.tf", "identity-import.tf", "ssh.tf"} {
 		if err := os.RemoveAll(filepath.Join(c.dir, f)); err != nil { // applied by a test of their own
 			t.Fatal(err)
 		}
 	}
-	if text := c.allText(); !strings.Contains(text, "required_providers") {
+	text := c.allText()
+	if !strings.Contains(text, "required_providers") {
 		c.add("providers.tf", "terraform {\n  required_providers {\n    sandboxer = { source = \"sand-boxer/sandboxer\" }\n  }\n}\n")
 	}
+	if strings.Contains(text, "\"./") || strings.Contains(text, "path.module") {
+		c.built = builtProvider
+		return c
+	}
+	file := "provider.tf"
+	if strings.Contains(text, "provider \"sandboxer\"") {
+		file = "override.tf"
+	}
+	c.add(file, "provider \"sandboxer\" {\n  state_dir = "+strconv.Quote(b.state)+"\n}\n")
 	return c
 }
 
@@ -88,8 +98,6 @@ var appliedExamples = []string{"provider", "quickstart", "resources/sandboxer_ho
 	"data-sources/sandboxer_usage", "data-sources/sandboxer_profile", "data-sources/sandboxer_extensions",
 	"data-sources/sandboxer_sandboxes", "functions/duration", "functions/profile", "idle"}
 
-// TestEveryExampleIsApplied starts a provider for those that name files beside them. The others have one of this process,
-// which takes half the time, and knows neither the folder nor the environment of a command.
 func TestEveryExampleIsApplied(t *testing.T) {
 	t.Parallel()
 	for _, name := range appliedExamples {
@@ -98,14 +106,6 @@ func TestEveryExampleIsApplied(t *testing.T) {
 			c := example(t, name)
 			if name == "provider" { // a provider alone configures nothing
 				c.add("use.tf", "resource \"sandboxer_sandbox\" \"s\" {\n  profile = \"profile.scratch\"\n}\n")
-			}
-			if text := c.allText(); !strings.Contains(text, "\"./") && !strings.Contains(text, "path.module") {
-				c.built = nil
-				block, file := "provider \"sandboxer\" {\n  state_dir = "+strconv.Quote(c.b.state)+"\n}\n", "provider.tf"
-				if strings.Contains(text, "provider \"sandboxer\"") {
-					file = "override.tf"
-				}
-				c.add(file, block)
 			}
 			c.apply()
 			c.planIsEmpty()
