@@ -54,7 +54,7 @@ var coreChecks = []check{
 			e.Errorf("observed id %q and handle %s, want %q and %s", o.ID, o.Handle.Encode(), spec.ID, h.Encode())
 		}
 	}},
-	{name: "core/provision-writes-identity", run: provisionWritesIdentity},
+	{name: "core/provision-writes-identity", shares: true, run: provisionWritesIdentity},
 	{name: "core/provision-idempotent-by-id", shares: true, run: provisionIdempotent},
 	{name: "core/provision-keeps-spec", run: provisionKeepsSpec},
 	{name: "core/provision-lost-answer-keeps-handle", hook: hookNamed("LoseAnswer", func(h Harness) bool { return h.LoseAnswer != nil }),
@@ -132,11 +132,11 @@ var coreChecks = []check{
 		}
 	}},
 	{name: "core/expires-at-its-deadline", run: expires},
-	{name: "core/deadline-within-its-grain", run: func(e *env) {
+	{name: "core/deadline-within-its-grain", shares: true, run: func(e *env) {
 		if e.desc.Capabilities.Expiry == extensions.ExpirySweep {
 			return
 		}
-		spec, h, _ := e.ready(WithTTL(37*time.Minute + 17*time.Second)) // no multiple of any grain
+		spec, h, _ := e.ready()
 		e.wantEnd(h, spec.Deadline)
 	}},
 	{name: "core/expired-can-be-torn-down", run: func(e *env) {
@@ -161,14 +161,13 @@ var coreChecks = []check{
 }
 
 func provisionWritesIdentity(e *env) {
-	spec := e.spec(With(func(s *extensions.Spec) { s.Generation = 3 }))
-	h, _ := e.provision(spec)
+	spec, h, _ := e.ready()
 	o, listed := e.list(e.openAs(e.cfg))[spec.ID]
 	if !listed {
 		e.Fatal("another process does not see the sandbox in the list")
 	}
-	if o.Generation != 3 {
-		e.Errorf("generation %d, want 3", o.Generation)
+	if o.Generation != spec.Generation {
+		e.Errorf("generation %d, want %d", o.Generation, spec.Generation)
 	}
 	if o.Handle.Encode() != h.Encode() {
 		e.Errorf("listed as %s, want %s", o.Handle.Encode(), h.Encode())
@@ -344,7 +343,7 @@ func unenforceableLimits(e *env) {
 }
 
 func parallelCalls(e *env) {
-	const n = 6
+	const n = 4
 	var wg sync.WaitGroup
 	for range n {
 		spec := e.spec()

@@ -153,7 +153,7 @@ var execChecks = []check{
 	}},
 	{name: "exec/cut-off-may-have-run", power: extensions.PowerExec,
 		hook: hookNamed("CutExec", func(h Harness) bool { return h.CutExec != nil }), run: execCut},
-	{name: "exec/gone-is-not-found", power: extensions.PowerExec, run: func(e *env) {
+	{name: "exec/gone-is-not-found", shares: true, power: extensions.PowerExec, run: func(e *env) {
 		h := e.gone()
 		_, err := e.execer().Exec(e.ctx(), h, command("true"))
 		e.wantKind("exec in what is gone", err, extensions.KindNotFound)

@@ -133,7 +133,7 @@ var fileChecks = []check{
 		err := power[extensions.FileTransfer](e, e.b).Download(e.ctx(), h, "no/such/path", io.Discard)
 		e.wantKind("download of a missing path", err, extensions.KindNotFound)
 	}},
-	{name: "files/gone-is-not-found", power: extensions.PowerFiles, run: func(e *env) {
+	{name: "files/gone-is-not-found", shares: true, power: extensions.PowerFiles, run: func(e *env) {
 		h := e.gone()
 		f := power[extensions.FileTransfer](e, e.b)
 		e.wantKind("download from what is gone", f.Download(e.ctx(), h, "x", io.Discard), extensions.KindNotFound)

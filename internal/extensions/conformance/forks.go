@@ -12,7 +12,7 @@ import (
 var execToo = []extensions.Power{extensions.PowerExec}
 
 var forkChecks = []check{
-	{name: "fork/checking-makes-nothing", power: extensions.PowerFork, run: func(e *env) {
+	{name: "fork/checking-makes-nothing", shares: true, power: extensions.PowerFork, run: func(e *env) {
 		_, h, _ := e.ready()
 		if err := power[extensions.Forker](e, e.b).CanFork(e.ctx(), h); err != nil {
 			e.Fatalf("can fork: %v", err)
@@ -21,7 +21,7 @@ var forkChecks = []check{
 			e.Errorf("%d sandboxes exist, want 1", len(all))
 		}
 	}},
-	{name: "fork/copies", power: extensions.PowerFork, also: execToo, run: func(e *env) {
+	{name: "fork/copies", shares: true, power: extensions.PowerFork, also: execToo, run: func(e *env) {
 		_, h, _ := e.ready()
 		e.sh(h, "mkdir -p d && printf before >d/f && ln -s d/f l")
 		_, forked := e.fork(h)
@@ -29,7 +29,7 @@ var forkChecks = []check{
 			e.Errorf("the fork reads %q", got)
 		}
 	}},
-	{name: "fork/copies-the-home", power: extensions.PowerFork, also: execToo, run: func(e *env) {
+	{name: "fork/copies-the-home", shares: true, power: extensions.PowerFork, also: execToo, run: func(e *env) {
 		_, h, _ := e.ready()
 		e.sh(h, `printf tool >"$HOME/f"`)
 		_, forked := e.fork(h)
@@ -37,9 +37,9 @@ var forkChecks = []check{
 			e.Errorf("what was installed in the home reads %q in the fork", got)
 		}
 	}},
-	{name: "fork/writes-apart", power: extensions.PowerFork, also: execToo, run: func(e *env) {
+	{name: "fork/writes-apart", shares: true, power: extensions.PowerFork, also: execToo, run: func(e *env) {
 		_, h, _ := e.ready()
-		e.sh(h, "mkdir d; printf 1 >d/a; printf 1 >d/b; printf 1 >d/c")
+		e.sh(h, "rm -rf d && mkdir d && printf 1 >d/a && printf 1 >d/b && printf 1 >d/c")
 		_, forked := e.fork(h)
 		e.sh(h, "cd d; printf s >>a; printf s >s; rm b") // in place: no two files may be one
 		e.sh(forked, "cd d; printf f >>a; printf f >f; rm c")
@@ -50,9 +50,9 @@ var forkChecks = []check{
 			e.Errorf("the fork reads %q", got)
 		}
 	}},
-	{name: "fork/leaves-its-source-running", power: extensions.PowerFork, also: execToo, run: func(e *env) {
+	{name: "fork/leaves-its-source-running", shares: true, power: extensions.PowerFork, also: execToo, run: func(e *env) {
 		spec, h, _ := e.ready()
-		_, ended := e.running(h, "echo on; sleep 1; echo off; printf done >f")
+		_, ended := e.running(h, "rm -f f; echo on; sleep 1; echo off; printf done >f")
 		e.fork(h)
 		if err := <-ended; err != nil { // its connection may have broken meanwhile
 			e.wantKind("a command of the source", err, extensions.KindIndeterminate)
@@ -64,9 +64,9 @@ var forkChecks = []check{
 			e.Errorf("the source has generation %d, want %d", o.Generation, spec.Generation)
 		}
 	}},
-	{name: "fork/is-found-by-its-own-id", power: extensions.PowerFork, run: func(e *env) {
+	{name: "fork/is-found-by-its-own-id", shares: true, power: extensions.PowerFork, run: func(e *env) {
 		_, h, _ := e.ready()
-		spec, forked := e.fork(h, With(func(s *extensions.Spec) { s.Generation = 3 }))
+		spec, forked := e.fork(h, With(func(s *extensions.Spec) { s.Generation = 5 }))
 		e.settle()
 		for _, want := range []extensions.Handle{h, forked} {
 			if found, err := e.b.Find(e.ctx(), want.ID); e.desc.Find.Recoverable() && (err != nil || found.Encode() != want.Encode()) {
@@ -74,11 +74,11 @@ var forkChecks = []check{
 			}
 		}
 		all := e.list(e.openAs(e.cfg))
-		if o := all[spec.ID]; len(all) != 2 || o.Phase != extensions.PhaseReady || o.Generation != 3 {
+		if o := all[spec.ID]; len(all) != 2 || o.Phase != extensions.PhaseReady || o.Generation != 5 {
 			e.Errorf("%d sandboxes are listed, the fork %s in generation %d", len(all), o.Phase, o.Generation)
 		}
 	}},
-	{name: "fork/has-its-own-deadline", power: extensions.PowerFork, run: func(e *env) {
+	{name: "fork/has-its-own-deadline", shares: true, power: extensions.PowerFork, run: func(e *env) {
 		if e.desc.Capabilities.Expiry == extensions.ExpirySweep {
 			return
 		}
@@ -118,9 +118,9 @@ var forkChecks = []check{
 			e.Errorf("the files of the fork's secrets are %q", got)
 		}
 	}},
-	{name: "fork/of-a-paused-one", power: extensions.PowerFork,
+	{name: "fork/of-a-paused-one", shares: true, power: extensions.PowerFork,
 		also: []extensions.Power{extensions.PowerPause, extensions.PowerExec}, run: func(e *env) {
-			_, h, _ := e.ready()
+			source, h, _ := e.ready()
 			e.sh(h, "printf kept >f")
 			e.pause(h)
 			if e.desc.Forks.RunningOnly {
@@ -133,8 +133,9 @@ var forkChecks = []check{
 				}
 			}
 			e.wantPhase(h, extensions.PhasePaused)
+			e.resume(h, source.Deadline)
 		}},
-	{name: "fork/five-at-once", power: extensions.PowerFork, also: execToo, run: func(e *env) {
+	{name: "fork/five-at-once", shares: true, power: extensions.PowerFork, also: execToo, run: func(e *env) {
 		_, h, _ := e.ready()
 		e.sh(h, "printf shared >f")
 		specs := make([]extensions.Spec, 5)
@@ -158,24 +159,7 @@ var forkChecks = []check{
 		}
 		e.wantPhase(h, extensions.PhaseReady)
 	}},
-	{name: "fork/outlives-its-source", power: extensions.PowerFork, also: execToo, run: func(e *env) {
-		_, h, _ := e.ready()
-		e.sh(h, "printf kept >f")
-		spec, forked := e.fork(h)
-		e.teardown(h)
-		if got := e.sh(forked, "printf x >>f; cat f"); got != "keptx" {
-			e.Errorf("without its source the fork reads %q", got)
-		}
-		e.settle()
-		again, _, err := e.b.Provision(e.ctx(), spec)
-		if err != nil || again.Encode() != forked.Encode() {
-			e.Errorf("the same call again, without the source: %s, %v; want %s", again.Encode(), err, forked.Encode())
-		}
-		if got := e.sh(forked, "cat f"); got != "keptx" {
-			e.Errorf("after the same call again the fork reads %q", got)
-		}
-	}},
-	{name: "fork/of-a-fork", power: extensions.PowerFork, also: execToo, run: func(e *env) {
+	{name: "fork/of-a-fork", shares: true, power: extensions.PowerFork, also: execToo, run: func(e *env) {
 		_, h, _ := e.ready()
 		e.sh(h, "printf 1 >f")
 		_, child := e.fork(h)
@@ -185,19 +169,15 @@ var forkChecks = []check{
 			e.Errorf("the fork of a fork reads %q", got)
 		}
 	}},
-	{name: "fork/gone-is-not-found", power: extensions.PowerFork, run: func(e *env) {
-		h := e.gone()
-		e.wantKind("can fork what is gone", power[extensions.Forker](e, e.b).CanFork(e.ctx(), h), extensions.KindNotFound)
-		e.refused("a fork of what is gone", e.forkSpec(h), extensions.KindNotFound)
-	}},
-	{name: "fork/of-another-account-is-refused", power: extensions.PowerFork, run: func(e *env) {
+	{name: "fork/of-another-account-is-refused", shares: true, power: extensions.PowerFork, run: func(e *env) {
 		_, h, _ := e.ready()
 		other := &env{TB: e.TB, h: e.h, ext: e.ext, desc: e.desc, cfg: e.cfg}
 		other.cfg.Account = "another/account"
 		other.open()
 		other.refused("a fork of another account's sandbox", other.forkSpec(h), extensions.KindNotFound, extensions.KindConflict)
 	}},
-	{name: "fork/leaves-nothing", power: extensions.PowerFork, hook: hookNamed("Residue", func(h Harness) bool { return h.Residue != nil }),
+	{name: "fork/leaves-nothing", shares: true, power: extensions.PowerFork,
+		hook: hookNamed("Residue", func(h Harness) bool { return h.Residue != nil }),
 		run: func(e *env) {
 			_, h, _ := e.ready()
 			before := e.h.Residue(e.TB, e.cfg)
@@ -224,6 +204,28 @@ var forkChecks = []check{
 			}
 			e.wantPhase(h, extensions.PhaseReady)
 		}},
+	{name: "fork/outlives-its-source", shares: true, power: extensions.PowerFork, also: execToo, run: func(e *env) {
+		_, h, _ := e.ready()
+		e.sh(h, "printf kept >f")
+		spec, forked := e.fork(h)
+		e.teardown(h)
+		if got := e.sh(forked, "printf x >>f; cat f"); got != "keptx" {
+			e.Errorf("without its source the fork reads %q", got)
+		}
+		e.settle()
+		again, _, err := e.b.Provision(e.ctx(), spec)
+		if err != nil || again.Encode() != forked.Encode() {
+			e.Errorf("the same call again, without the source: %s, %v; want %s", again.Encode(), err, forked.Encode())
+		}
+		if got := e.sh(forked, "cat f"); got != "keptx" {
+			e.Errorf("after the same call again the fork reads %q", got)
+		}
+	}},
+	{name: "fork/gone-is-not-found", shares: true, power: extensions.PowerFork, run: func(e *env) {
+		h := e.gone()
+		e.wantKind("can fork what is gone", power[extensions.Forker](e, e.b).CanFork(e.ctx(), h), extensions.KindNotFound)
+		e.refused("a fork of what is gone", e.forkSpec(h), extensions.KindNotFound)
+	}},
 }
 
 // endCut ends what a create that was cut off left. Where a look-up can miss it, that is proved only past its first

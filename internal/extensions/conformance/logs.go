@@ -71,7 +71,7 @@ var logChecks = []check{
 		}
 		_ = r.Close()
 	}},
-	{name: "logs/gone-is-not-found", power: extensions.PowerLogs, run: func(e *env) {
+	{name: "logs/gone-is-not-found", shares: true, power: extensions.PowerLogs, run: func(e *env) {
 		h := e.gone()
 		r, err := power[extensions.LogStreamer](e, e.b).Logs(e.ctx(), h, extensions.LogRequest{})
 		if err == nil {

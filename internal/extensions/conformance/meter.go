@@ -7,7 +7,16 @@ import (
 )
 
 var extendChecks = []check{
-	{name: "extend/moves-the-deadline", power: extensions.PowerExtend, run: func(e *env) {
+	{name: "extend/earlier-is-refused-where-only-later-is-declared", shares: true, power: extensions.PowerExtend, run: func(e *env) {
+		if e.desc.Capabilities.ExtendTTL != extensions.ExtendLater {
+			return
+		}
+		spec, h, _ := e.ready()
+		e.wantKind("an earlier deadline", power[extensions.Extender](e, e.b).Extend(e.ctx(), h, spec.Deadline.Add(-sandboxTTL/2)),
+			extensions.KindUnsupported)
+		e.wantEnd(h, spec.Deadline)
+	}},
+	{name: "extend/moves-the-deadline", shares: true, power: extensions.PowerExtend, run: func(e *env) {
 		spec, h, _ := e.ready()
 		ways := []time.Time{spec.Deadline.Add(sandboxTTL / 2), spec.Deadline.Add(-sandboxTTL / 2)}
 		if e.desc.Capabilities.ExtendTTL == extensions.ExtendLater {
@@ -37,15 +46,6 @@ var extendChecks = []check{
 		e.outlive(spec)
 		e.wantPhase(h, extensions.PhaseReady)
 	}},
-	{name: "extend/earlier-is-refused-where-only-later-is-declared", power: extensions.PowerExtend, run: func(e *env) {
-		if e.desc.Capabilities.ExtendTTL != extensions.ExtendLater {
-			return
-		}
-		spec, h, _ := e.ready()
-		e.wantKind("an earlier deadline", power[extensions.Extender](e, e.b).Extend(e.ctx(), h, spec.Deadline.Add(-sandboxTTL/2)),
-			extensions.KindUnsupported)
-		e.wantEnd(h, spec.Deadline)
-	}},
 	{name: "extend/earlier-ends-it", power: extensions.PowerExtend, run: func(e *env) {
 		if e.desc.Capabilities.Expiry == extensions.ExpirySweep || e.desc.Capabilities.ExtendTTL != extensions.ExtendBoth {
 			return
@@ -57,7 +57,7 @@ var extendChecks = []check{
 		}
 		e.wantExpiry(h, end.Sub(spec.CreatedAt))
 	}},
-	{name: "extend/ended-is-not-found", power: extensions.PowerExtend, run: func(e *env) {
+	{name: "extend/ended-is-not-found", shares: true, power: extensions.PowerExtend, run: func(e *env) {
 		h := e.gone()
 		e.wantKind("extending what is gone", power[extensions.Extender](e, e.b).Extend(e.ctx(), h, time.Now().Add(time.Hour)),
 			extensions.KindNotFound)
@@ -72,7 +72,7 @@ var extendChecks = []check{
 }
 
 var usageChecks = []check{
-	{name: "usage/grows", power: extensions.PowerUsage, run: func(e *env) {
+	{name: "usage/grows", shares: true, power: extensions.PowerUsage, run: func(e *env) {
 		_, h, _ := e.ready()
 		first := e.usage(h)
 		e.advance(time.Second)
@@ -95,7 +95,7 @@ var usageChecks = []check{
 			e.Errorf("from %s to %s it ran %s", u.StartedAt, u.EndedAt, u.Running)
 		}
 	}},
-	{name: "usage/teardown-returns-it", power: extensions.PowerUsage, run: func(e *env) {
+	{name: "usage/teardown-returns-it", shares: true, power: extensions.PowerUsage, run: func(e *env) {
 		_, h, _ := e.ready()
 		e.advance(time.Second)
 		r := e.teardown(h)

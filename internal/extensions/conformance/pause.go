@@ -175,7 +175,45 @@ var pauseChecks = []check{
 		e.pause(h)
 		e.wantExpiry(h, life(spec))
 	}},
-	{name: "pause/extends", power: extensions.PowerPause, also: []extensions.Power{extensions.PowerExtend}, run: func(e *env) {
+	{name: "pause/set-generation", shares: true, power: extensions.PowerPause, also: []extensions.Power{extensions.PowerGenerationSet},
+		run: func(e *env) {
+			spec, h, _ := e.ready()
+			e.pause(h)
+			if err := power[extensions.GenerationSetter](e, e.b).SetGeneration(e.ctx(), h, 5); err != nil {
+				e.Fatalf("set the generation of a paused one: %v", err)
+			}
+			if o := e.wantPhase(h, extensions.PhasePaused); o.Generation != 5 {
+				e.Errorf("generation %d, want 5", o.Generation)
+			}
+			e.resume(h, spec.Deadline)
+		}},
+	{name: "pause/snapshot", shares: true, power: extensions.PowerPause, also: []extensions.Power{extensions.PowerSnapshot},
+		run: func(e *env) {
+			spec, h, _ := e.ready()
+			e.pause(h)
+			if e.desc.Snapshots.RunningOnly {
+				_, err := e.snapshotter().Snapshot(e.ctx(), h, extensions.SnapshotSpec{ID: e.newSnapshotID(), Account: e.cfg.Account})
+				e.wantKind("snapshot of a paused sandbox", err, extensions.KindConflict)
+			} else {
+				e.snapshot(e.snapshotter(), h)
+			}
+			e.wantPhase(h, extensions.PhasePaused)
+			e.resume(h, spec.Deadline)
+		}},
+	{name: "pause/resume-sets-the-deadline", shares: true, power: extensions.PowerPause, run: func(e *env) {
+		if e.desc.Capabilities.Expiry == extensions.ExpirySweep {
+			return
+		}
+		spec, h, _ := e.ready()
+		e.pause(h)
+		to := spec.Deadline
+		if e.desc.Capabilities.ExtendTTL != extensions.ExtendNone {
+			to = to.Add(sandboxTTL / 4)
+		}
+		e.resume(h, to)
+		e.wantEnd(h, to)
+	}},
+	{name: "pause/extends", shares: true, power: extensions.PowerPause, also: []extensions.Power{extensions.PowerExtend}, run: func(e *env) {
 		if e.desc.Capabilities.PausedExpiry == extensions.ExpirySweep {
 			return
 		}
@@ -187,42 +225,8 @@ var pauseChecks = []check{
 		}
 		e.wantEnd(h, to)
 		e.wantPhase(h, extensions.PhasePaused)
-	}},
-	{name: "pause/resume-sets-the-deadline", power: extensions.PowerPause, run: func(e *env) {
-		if e.desc.Capabilities.Expiry == extensions.ExpirySweep {
-			return
-		}
-		spec, h, _ := e.ready()
-		e.pause(h)
-		to := spec.Deadline
-		if e.desc.Capabilities.ExtendTTL != extensions.ExtendNone {
-			to = to.Add(sandboxTTL / 2)
-		}
 		e.resume(h, to)
-		e.wantEnd(h, to)
 	}},
-	{name: "pause/set-generation", power: extensions.PowerPause, also: []extensions.Power{extensions.PowerGenerationSet}, run: func(e *env) {
-		_, h, _ := e.ready()
-		e.pause(h)
-		if err := power[extensions.GenerationSetter](e, e.b).SetGeneration(e.ctx(), h, 5); err != nil {
-			e.Fatalf("set the generation of a paused one: %v", err)
-		}
-		if o := e.wantPhase(h, extensions.PhasePaused); o.Generation != 5 {
-			e.Errorf("generation %d, want 5", o.Generation)
-		}
-	}},
-	{name: "pause/snapshot", shares: true, power: extensions.PowerPause, also: []extensions.Power{extensions.PowerSnapshot},
-		run: func(e *env) {
-			_, h, _ := e.ready()
-			e.pause(h)
-			if e.desc.Snapshots.RunningOnly {
-				_, err := e.snapshotter().Snapshot(e.ctx(), h, extensions.SnapshotSpec{ID: e.newSnapshotID(), Account: e.cfg.Account})
-				e.wantKind("snapshot of a paused sandbox", err, extensions.KindConflict)
-			} else {
-				e.snapshot(e.snapshotter(), h)
-			}
-			e.wantPhase(h, extensions.PhasePaused)
-		}},
 	{name: "pause/teardown", shares: true, power: extensions.PowerPause, run: func(e *env) {
 		_, h, _ := e.ready()
 		e.pause(h)
@@ -231,7 +235,7 @@ var pauseChecks = []check{
 		}
 		e.wantPhase(h, extensions.PhaseAbsent)
 	}},
-	{name: "pause/gone-is-not-found", power: extensions.PowerPause, run: func(e *env) {
+	{name: "pause/gone-is-not-found", shares: true, power: extensions.PowerPause, run: func(e *env) {
 		h := e.gone()
 		p := power[extensions.Pauser](e, e.b)
 		_, err := p.Pause(e.ctx(), h)

@@ -14,7 +14,8 @@ import (
 )
 
 var portChecks = []check{
-	{name: "ports/dial", power: extensions.PowerPorts, hook: hookNamed("Serve", func(h Harness) bool { return h.Serve != nil }),
+	{name: "ports/dial", shares: true, power: extensions.PowerPorts,
+		hook: hookNamed("Serve", func(h Harness) bool { return h.Serve != nil }),
 		run: func(e *env) {
 			_, h, _ := e.ready()
 			service, port := e.h.Serve(e.TB, e.b, h)
@@ -33,7 +34,8 @@ var portChecks = []check{
 			}
 			equal(e, "what came back", got, []byte("there and back"))
 		}},
-	{name: "ports/outlives-its-call", power: extensions.PowerPorts, hook: hookNamed("Serve", func(h Harness) bool { return h.Serve != nil }),
+	{name: "ports/outlives-its-call", shares: true, power: extensions.PowerPorts,
+		hook: hookNamed("Serve", func(h Harness) bool { return h.Serve != nil }),
 		run: func(e *env) {
 			_, h, _ := e.ready()
 			service, port := e.h.Serve(e.TB, e.b, h)
@@ -54,7 +56,7 @@ var portChecks = []check{
 				e.Fatalf("receive once the call's context had ended: %v", err)
 			}
 		}},
-	{name: "ports/gone-is-not-found", power: extensions.PowerPorts, run: func(e *env) {
+	{name: "ports/gone-is-not-found", shares: true, power: extensions.PowerPorts, run: func(e *env) {
 		h := e.gone()
 		c, err := power[extensions.PortForwarder](e, e.b).Dial(e.ctx(), h, "", 80)
 		if err == nil {
@@ -224,7 +226,7 @@ var imageChecks = []check{
 }
 
 var generationChecks = []check{
-	{name: "set-generation/raises", power: extensions.PowerGenerationSet, run: func(e *env) {
+	{name: "set-generation/raises", shares: true, power: extensions.PowerGenerationSet, run: func(e *env) {
 		_, h, _ := e.ready()
 		if err := power[extensions.GenerationSetter](e, e.b).SetGeneration(e.ctx(), h, 5); err != nil {
 			e.Fatalf("set generation: %v", err)
@@ -233,17 +235,18 @@ var generationChecks = []check{
 			e.Errorf("another process sees generation %d, want 5", o.Generation)
 		}
 	}},
-	{name: "set-generation/never-lowers", power: extensions.PowerGenerationSet, run: func(e *env) {
-		_, h, _ := e.ready(With(func(s *extensions.Spec) { s.Generation = 4 }))
-		for _, g := range []int64{3, 4} {
-			e.wantKind("generation "+formatInt(g)+" over 4", power[extensions.GenerationSetter](e, e.b).SetGeneration(e.ctx(), h, g),
+	{name: "set-generation/never-lowers", shares: true, power: extensions.PowerGenerationSet, run: func(e *env) {
+		_, h, _ := e.ready()
+		now := e.observe(h).Generation
+		for _, g := range []int64{now - 1, now} {
+			e.wantKind("generation "+formatInt(g)+" over "+formatInt(now), power[extensions.GenerationSetter](e, e.b).SetGeneration(e.ctx(), h, g),
 				extensions.KindConflict)
 		}
-		if o := e.observe(h); o.Generation != 4 {
-			e.Errorf("generation %d, want 4", o.Generation)
+		if o := e.observe(h); o.Generation != now {
+			e.Errorf("generation %d, want %d", o.Generation, now)
 		}
 	}},
-	{name: "set-generation/gone-is-not-found", power: extensions.PowerGenerationSet, run: func(e *env) {
+	{name: "set-generation/gone-is-not-found", shares: true, power: extensions.PowerGenerationSet, run: func(e *env) {
 		h := e.gone()
 		e.wantKind("generation of what is gone", power[extensions.GenerationSetter](e, e.b).SetGeneration(e.ctx(), h, 9), extensions.KindNotFound)
 	}},

@@ -18,10 +18,8 @@ const (
 	altered = "left by the conformance suite"
 )
 
-var inExec = []extensions.Power{extensions.PowerExec}
-
 var readSnapshotChecks = []check{
-	{name: "read-snapshot/same-bytes", power: extensions.PowerReadSnapshot, also: inExec, run: func(e *env) {
+	{name: "read-snapshot/same-bytes", shares: true, power: extensions.PowerReadSnapshot, also: execToo, run: func(e *env) {
 		for _, k := range e.desc.Snapshots.Portable {
 			s, first := e.portable(k)
 			again := e.readOn(e.openAs(e.cfg), s.Handle)
@@ -31,20 +29,20 @@ var readSnapshotChecks = []check{
 			}
 		}
 	}},
-	{name: "read-snapshot/restores-at-another-place", power: extensions.PowerReadSnapshot, also: inExec, run: func(e *env) {
-		for i, k := range e.desc.Snapshots.Portable {
+	{name: "read-snapshot/restores-at-another-place", shares: true, power: extensions.PowerReadSnapshot, also: execToo, run: func(e *env) {
+		for _, k := range e.desc.Snapshots.Portable {
 			s, content := e.portable(k)
-			there := e.elsewhere()
+			there, before := e.elsewhere(), len(e.list(e.b))
 			_, h, _ := there.ready(from(s, &stream{content: content, of: s}))
 			if got := there.sh(h, "cat l; test -f later || printf ' alone'"); got != word+" alone" {
 				e.Errorf("restored at another place: %q", got)
 			}
-			if all := e.list(e.b); len(all) != i+1 {
-				e.Errorf("%d sandboxes exist at the first place, want the %d that were made there", len(all), i+1)
+			if all := e.list(e.b); len(all) != before {
+				e.Errorf("%d sandboxes exist at the first place, want the %d that were made there", len(all), before)
 			}
 		}
 	}},
-	{name: "read-snapshot/opened-once", power: extensions.PowerReadSnapshot, also: inExec, run: func(e *env) {
+	{name: "read-snapshot/opened-once", shares: true, power: extensions.PowerReadSnapshot, also: execToo, run: func(e *env) {
 		s, content := e.portable(e.desc.Snapshots.Portable[0])
 		src := &stream{content: content, of: s}
 		e.elsewhere().ready(from(s, src))
@@ -52,17 +50,17 @@ var readSnapshotChecks = []check{
 			e.Errorf("the stream was opened %d times, want once", n)
 		}
 	}},
-	{name: "read-snapshot/altered-is-refused", power: extensions.PowerReadSnapshot, also: inExec, run: func(e *env) {
+	{name: "read-snapshot/altered-is-refused", shares: true, power: extensions.PowerReadSnapshot, also: execToo, run: func(e *env) {
 		s, content := e.portable(e.desc.Snapshots.Portable[0])
 		e.elsewhere().refusesStream(s, alter(content))
 	}},
-	{name: "read-snapshot/cut-is-refused", power: extensions.PowerReadSnapshot, also: inExec, run: func(e *env) {
+	{name: "read-snapshot/cut-is-refused", shares: true, power: extensions.PowerReadSnapshot, also: execToo, run: func(e *env) {
 		s, content := e.portable(e.desc.Snapshots.Portable[0])
 		there := e.elsewhere()
 		there.refusesStream(s, content[:len(content)-min(512, len(content))]) // a tar without half of its end
 		there.refusesStream(s, content[:len(content)/2])
 	}},
-	{name: "read-snapshot/refused-leaves-nothing", power: extensions.PowerReadSnapshot, also: inExec,
+	{name: "read-snapshot/refused-leaves-nothing", shares: true, power: extensions.PowerReadSnapshot, also: execToo,
 		hook: hookNamed("Residue", func(h Harness) bool { return h.Residue != nil }), run: func(e *env) {
 			s, content := e.portable(e.desc.Snapshots.Portable[0])
 			there := e.elsewhere()
@@ -73,7 +71,7 @@ var readSnapshotChecks = []check{
 				e.Errorf("a refused stream left %q, before it was %q", after, before)
 			}
 		}},
-	{name: "read-snapshot/other-kinds-are-refused", power: extensions.PowerReadSnapshot, also: inExec, run: func(e *env) {
+	{name: "read-snapshot/other-kinds-are-refused", shares: true, power: extensions.PowerReadSnapshot, also: execToo, run: func(e *env) {
 		s, content := e.portable(e.desc.Snapshots.Portable[0])
 		there := e.elsewhere()
 		for _, k := range extensions.SnapshotKinds {
@@ -85,7 +83,7 @@ var readSnapshotChecks = []check{
 			}
 		}
 	}},
-	{name: "read-snapshot/keeps-none-there", power: extensions.PowerReadSnapshot, also: inExec, run: func(e *env) {
+	{name: "read-snapshot/keeps-none-there", shares: true, power: extensions.PowerReadSnapshot, also: execToo, run: func(e *env) {
 		s, content := e.portable(e.desc.Snapshots.Portable[0])
 		there := e.elsewhere()
 		there.ready(from(s, &stream{content: content, of: s}))
@@ -98,7 +96,7 @@ var readSnapshotChecks = []check{
 			e.Errorf("the snapshot at its own place: %v", err)
 		}
 	}},
-	{name: "read-snapshot/gone-is-not-found", power: extensions.PowerReadSnapshot, run: func(e *env) {
+	{name: "read-snapshot/gone-is-not-found", shares: true, power: extensions.PowerReadSnapshot, run: func(e *env) {
 		_, h, _ := e.ready()
 		s := e.keep(e.snapshotter(), h, e.desc.Snapshots.Portable[0])
 		if err := e.snapshotter().DeleteSnapshot(e.ctx(), s.Handle); err != nil {
@@ -117,7 +115,7 @@ var readSnapshotChecks = []check{
 func (e *env) portable(k extensions.SnapshotKind) (extensions.Snapshot, []byte) {
 	e.Helper()
 	spec, h, _ := e.ready()
-	e.sh(h, "mkdir -p d && printf '"+word+"' >d/f && ln -s d/f l")
+	e.sh(h, "rm -f later l && mkdir -p d && printf '"+word+"' >d/f && ln -s d/f l")
 	s := e.keep(e.snapshotter(), h, k)
 	lives := e.goesOn(spec, h)
 	content := e.readOn(e.b, s.Handle)
@@ -140,6 +138,7 @@ func (e *env) readOn(b extensions.Backend, h extensions.SnapshotHandle) []byte {
 func (e *env) elsewhere() *env {
 	e.Helper()
 	there := *e
+	there.common = nil
 	there.cfg = e.h.Config(e.TB)
 	there.open()
 	return &there

@@ -85,6 +85,8 @@ type common struct {
 	spec  extensions.Spec
 	h     extensions.Handle // zero before the first check
 	reach extensions.Reachability
+	took  time.Duration     // the create of h
+	over  extensions.Handle // of a sandbox that was torn down; zero before a check asked for one
 }
 
 // ready returns the sandbox for a check, and another one if an earlier check has ended or stopped it.
@@ -92,6 +94,7 @@ func (c *common) ready(e *env) (extensions.Spec, extensions.Handle, extensions.R
 	e.Helper()
 	if c.h.IsZero() || e.observe(c.h).Phase != extensions.PhaseReady {
 		c.h = extensions.Handle{}
+		began := time.Now()
 		c.spec = c.e.spec()
 		h, o, err := e.b.Provision(e.ctx(), c.spec)
 		c.e.cleanUp(h)
@@ -99,9 +102,23 @@ func (c *common) ready(e *env) (extensions.Spec, extensions.Handle, extensions.R
 			e.Fatalf("provision: %v", err)
 		}
 		c.reach = e.waited(c.spec, h, o)
-		c.h = h
+		c.h, c.took = h, time.Since(began)
 	}
+	e.creating = c.took
 	return c.spec, c.h, c.reach
+}
+
+// gone returns the handle of a sandbox that was torn down: the group's, which is replaced for a check that needs it.
+func (c *common) gone(e *env) extensions.Handle {
+	e.Helper()
+	if c.over.IsZero() {
+		if c.h.IsZero() {
+			c.ready(e)
+		}
+		e.teardown(c.h)
+		c.over, c.h = c.h, extensions.Handle{}
+	}
+	return c.over
 }
 
 // Groups returns every check that applies to the extension, in the suite's order.

@@ -73,12 +73,11 @@ func TestWhatACheckEndsIsReplacedForTheNext(t *testing.T) {
 		}
 		return b.wholeBackend.Upload(ctx, h, dir, r)
 	})
-	if len(failed) != 1 || !strings.HasPrefix(failed[0], "files/roundtrip: ") || made < 3 {
+	if len(failed) != 1 || !strings.HasPrefix(failed[0], "files/roundtrip: ") || made != 2 {
 		t.Errorf("%d sandboxes were made; failed: %q, want files/roundtrip alone", made, failed)
 	}
 }
 
-// Beside them runs the one check of files that does not share and uploads.
 func TestChecksThatShareRunOneAfterTheOther(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
@@ -95,7 +94,7 @@ func TestChecksThatShareRunOneAfterTheOther(t *testing.T) {
 		mu.Unlock()
 		return err
 	})
-	if len(failed) > 0 || most > 2 || !slices.Contains(dirs, "in") {
+	if len(failed) > 0 || most > 1 || !slices.Contains(dirs, "in") {
 		t.Errorf("%d uploads at once, to %q; failed: %q", most, dirs, failed)
 	}
 }

@@ -47,7 +47,7 @@ var snapshotChecks = []check{
 			}
 		}
 	}},
-	{name: "snapshot/stops-its-source-as-declared", power: extensions.PowerSnapshot, run: func(e *env) {
+	{name: "snapshot/stops-its-source-as-declared", shares: true, power: extensions.PowerSnapshot, run: func(e *env) {
 		_, h, _ := e.ready()
 		e.snapshot(e.snapshotter(), h)
 		switch s := e.desc.Snapshots; {
@@ -57,7 +57,7 @@ var snapshotChecks = []check{
 			e.wantPhase(h, extensions.PhaseReady)
 		}
 	}},
-	{name: "snapshot/ends-its-source-as-declared", power: extensions.PowerSnapshot, run: func(e *env) {
+	{name: "snapshot/ends-its-source-as-declared", shares: true, power: extensions.PowerSnapshot, run: func(e *env) {
 		if !e.desc.Snapshots.EndsSource {
 			return
 		}
@@ -72,7 +72,7 @@ var snapshotChecks = []check{
 			e.Errorf("while its ended source is there, found %+v, %v; want %+v", found, err, s)
 		}
 	}},
-	{name: "snapshot/leaves-an-ended-source-to-its-teardown", power: extensions.PowerSnapshot, run: func(e *env) {
+	{name: "snapshot/leaves-an-ended-source-to-its-teardown", shares: true, power: extensions.PowerSnapshot, run: func(e *env) {
 		if !e.desc.Snapshots.EndsSource {
 			return
 		}
@@ -141,20 +141,12 @@ var snapshotChecks = []check{
 			e.Errorf("another process sees %+v, %v; want %+v", got, err, s)
 		}
 	}},
-	{name: "snapshot/outlives-its-sandbox", power: extensions.PowerSnapshot, run: func(e *env) {
-		_, h, _ := e.ready()
-		s := e.snapshot(e.snapshotter(), h)
-		e.teardown(h)
-		if _, err := e.snapshotter().StatSnapshot(e.ctx(), s.Handle); err != nil {
-			e.Errorf("after the teardown of its sandbox: %v", err)
-		}
-	}},
-	{name: "snapshot/restore", power: extensions.PowerSnapshot, also: []extensions.Power{extensions.PowerExec}, run: func(e *env) {
+	{name: "snapshot/restore", shares: true, power: extensions.PowerSnapshot, also: execToo, run: func(e *env) {
 		if !e.desc.Capabilities.FsSnapshot {
 			return
 		}
 		spec, h, _ := e.ready()
-		e.sh(h, "mkdir -p d && printf kept >d/f && ln -s d/f l")
+		e.sh(h, "rm -f later l && mkdir -p d && printf kept >d/f && ln -s d/f l")
 		s := e.snapshot(e.snapshotter(), h)
 		lives := e.goesOn(spec, h)
 		if lives {
@@ -217,7 +209,7 @@ var snapshotChecks = []check{
 			e.Errorf("after the refusal: %v", err)
 		}
 	}},
-	{name: "snapshot/delete-relabelled-refused", power: extensions.PowerSnapshot,
+	{name: "snapshot/delete-relabelled-refused", shares: true, power: extensions.PowerSnapshot,
 		hook: hookNamed("RelabelSnapshot", func(h Harness) bool { return h.RelabelSnapshot != nil }), run: func(e *env) {
 			_, h, _ := e.ready()
 			p := e.snapshotter()
@@ -229,7 +221,15 @@ var snapshotChecks = []check{
 				e.Errorf("after the refusal: %v", err)
 			}
 		}},
-	{name: "snapshot/of-gone-is-not-found", power: extensions.PowerSnapshot, run: func(e *env) {
+	{name: "snapshot/outlives-its-sandbox", shares: true, power: extensions.PowerSnapshot, run: func(e *env) {
+		_, h, _ := e.ready()
+		s := e.snapshot(e.snapshotter(), h)
+		e.teardown(h)
+		if _, err := e.snapshotter().StatSnapshot(e.ctx(), s.Handle); err != nil {
+			e.Errorf("after the teardown of its sandbox: %v", err)
+		}
+	}},
+	{name: "snapshot/of-gone-is-not-found", shares: true, power: extensions.PowerSnapshot, run: func(e *env) {
 		h := e.gone()
 		_, err := e.snapshotter().Snapshot(e.ctx(), h,
 			extensions.SnapshotSpec{ID: e.newSnapshotID(), Account: e.cfg.Account, CreatedAt: time.Now()})

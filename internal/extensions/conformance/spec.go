@@ -6,8 +6,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// sandboxTTL is how long a check's sandbox may live, longer than any check takes.
-const sandboxTTL = 30 * time.Minute
+// sandboxTTL is how long a check's sandbox may live: longer than any check takes, and no multiple of any grain.
+const sandboxTTL = 30*time.Minute + 17*time.Second
 
 // Option changes the minimal spec.
 type Option func(*extensions.Spec)

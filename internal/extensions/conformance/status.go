@@ -7,9 +7,9 @@ import (
 )
 
 var statusChecks = []check{
-	{name: "core/status-keeps-order", run: func(e *env) {
+	{name: "core/status-keeps-order", shares: true, run: func(e *env) {
 		_, a, _ := e.ready()
-		_, b, _ := e.ready()
+		_, b, _ := e.another()
 		gone := e.gone()
 		want := []extensions.Handle{b, a, gone, b, a}
 		got, err := e.b.Status(e.ctx(), want)
@@ -29,7 +29,7 @@ var statusChecks = []check{
 			}
 		}
 	}},
-	{name: "core/status-nil-lists-ours", run: func(e *env) {
+	{name: "core/status-nil-lists-ours", shares: true, run: func(e *env) {
 		spec, _, _ := e.ready()
 		other := e.cfg
 		other.Account = "another/account"
@@ -55,9 +55,9 @@ var statusChecks = []check{
 			e.Errorf("status of no handles: %d observations, %v", len(all), err)
 		}
 	}},
-	{name: "core/status-start-is-told-truly", run: func(e *env) {
-		before := time.Now()
-		_, h, _ := e.ready()
+	{name: "core/status-start-is-told-truly", shares: true, run: func(e *env) {
+		spec, h, _ := e.ready()
+		before := spec.CreatedAt
 		o := e.observe(h)
 		if !o.StartedAt.IsZero() && (o.StartedAt.Before(before.Add(-5*time.Second)) || o.StartedAt.After(time.Now().Add(5*time.Second))) {
 			e.Errorf("started at %s, made after %s", o.StartedAt, before)
@@ -73,16 +73,19 @@ var statusChecks = []check{
 	}},
 }
 
-// gone returns the handle of a torn-down sandbox.
+// gone returns the handle of a torn-down sandbox: of a new one, or of the group's if the check shares it.
 func (e *env) gone() extensions.Handle {
 	e.Helper()
+	if e.common != nil {
+		return e.common.gone(e)
+	}
 	_, h, _ := e.ready()
 	e.teardown(h)
 	return h
 }
 
 var teardownChecks = []check{
-	{name: "core/teardown-removes", run: func(e *env) {
+	{name: "core/teardown-removes", shares: true, run: func(e *env) {
 		spec, h, _ := e.ready()
 		if r := e.teardown(h); r.AlreadyGone {
 			e.Error("the report says that a live sandbox was gone already")
@@ -92,7 +95,7 @@ var teardownChecks = []check{
 			e.Error("the list still shows it")
 		}
 	}},
-	{name: "core/teardown-gone-is-success", run: func(e *env) {
+	{name: "core/teardown-gone-is-success", shares: true, run: func(e *env) {
 		h := e.gone()
 		r, err := e.b.Teardown(e.ctx(), h)
 		if err != nil {
@@ -110,7 +113,7 @@ var teardownChecks = []check{
 		e.wantKind("teardown with a handle that has another id than the object", err, extensions.KindConflict, extensions.KindInvalid)
 		e.wantPhase(h, extensions.PhaseReady)
 	}},
-	{name: "core/teardown-relabelled-refused", hook: hookNamed("Relabel", func(h Harness) bool { return h.Relabel != nil }),
+	{name: "core/teardown-relabelled-refused", shares: true, hook: hookNamed("Relabel", func(h Harness) bool { return h.Relabel != nil }),
 		run: func(e *env) {
 			_, h, _ := e.ready()
 			e.h.Relabel(e.TB, e.cfg, h, e.newID())
@@ -126,7 +129,7 @@ var teardownChecks = []check{
 			e.Errorf("teardown of what vanished: %v", err)
 		}
 	}},
-	{name: "core/teardown-tells-times", run: func(e *env) {
+	{name: "core/teardown-tells-times", shares: true, run: func(e *env) {
 		_, h, _ := e.ready()
 		started := e.observe(h).StartedAt
 		r := e.teardown(h)

@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -158,7 +159,12 @@ func (w *worker) live(name string) error {
 	s, err := w.l.Begin(w.ctx, b)
 	var taken *ledger.NameTaken
 	if errors.As(err, &taken) {
-		return w.bury(taken.Existing)
+		if err := w.bury(taken.Existing); err != nil {
+			return err
+		}
+		// Until the lease of a dead holder ends, asking again at once would only keep a processor busy.
+		time.Sleep(time.Duration(w.rnd.IntN(100)) * time.Millisecond)
+		return nil
 	}
 	if err != nil {
 		return err

@@ -11,31 +11,32 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/bank"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 )
 
 // failpoints fails every step of every kind of change once. A step before the commit leaves no trace; after it,
-// everything is there. A repetition always has the same result.
+// everything is there. A repetition always has the same result. Each step has a ledger of its own: after each change, the
+// whole of it is verified.
 func failpoints(t *testing.T, address NewAddress) {
 	points := failpointtest.Names("ledger.")
 	if len(points) < 10 {
 		t.Fatalf("only %q are registered", points)
 	}
-	at := address(t)
-	l := open(t, at, sqlstore.Options{})
-	must(l.PutBudget(context.Background(), ledger.Budget{Account: Account, Name: "all", Currency: "USD", Limit: 1_000_000, Hard: true}))(t)
-	reached := map[string]bool{}
 	for _, point := range points {
-		for _, change := range script() {
-			fail(t, l, point, change, reached)
-		}
+		t.Run(point, func(t *testing.T) {
+			l := fresh(t, address)
+			must(l.PutBudget(context.Background(), ledger.Budget{Account: Account, Name: "all", Currency: "USD", Limit: 1_000_000, Hard: true}))(t)
+			reached := false
+			for _, change := range script() {
+				if fail(t, l, point, change) {
+					reached = true
+				}
+			}
+			if !reached {
+				t.Errorf("no change of the script comes by %s", point)
+			}
+			verified(t, l)
+		})
 	}
-	for _, point := range points {
-		if !reached[point] {
-			t.Errorf("no change of the script comes by %s", point)
-		}
-	}
-	verified(t, l)
 }
 
 // act is one write. It depends on the state before it, and may be repeated.
@@ -138,17 +139,16 @@ func script() []func(t *testing.T, l *ledger.Ledger) act {
 	}
 }
 
-func fail(t *testing.T, l *ledger.Ledger, point string, make func(*testing.T, *ledger.Ledger) act, reached map[string]bool) {
+// fail does one change, which fails at point if it comes by there, and does it again. It returns whether it came by.
+func fail(t *testing.T, l *ledger.Ledger, point string, make func(*testing.T, *ledger.Ledger) act) (hit bool) {
 	t.Helper()
 	a := make(t, l)
 	ctx := context.Background()
 	before := must(l.Head(ctx, "acme"))(t)
-	var hit bool
 	_, err := a.do(failpointtest.Inject(ctx, point, func() error {
 		hit = true
 		return failpointtest.ErrInjected
 	}))
-	reached[point] = reached[point] || hit
 	if hit != errors.Is(err, failpointtest.ErrInjected) || !hit && err != nil {
 		t.Fatalf("%s at %s: hit %t, %v", a.name, point, hit, err)
 	}
@@ -165,4 +165,5 @@ func fail(t *testing.T, l *ledger.Ledger, point string, make func(*testing.T, *l
 	if end := must(l.Head(ctx, "acme"))(t); end.Seq != before.Seq+1 {
 		t.Fatalf("%s at %s: done %d times", a.name, point, end.Seq-before.Seq)
 	}
+	return hit
 }

@@ -10,7 +10,6 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/bank"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -29,13 +28,17 @@ type model struct {
 	n       int
 }
 
-// invariants runs random lives, each run on its own ledger.
+// invariants runs random lives. Ten runs after each other have a ledger, each with an account of its own there.
 func invariants(t *testing.T, address NewAddress) {
 	ctx := context.Background()
+	var l *ledger.Ledger
+	runs := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		l := must(sqlstore.Open(ctx, address(t), sqlstore.Options{Lease: testLease}))(t)
-		defer func() { _ = l.Close() }()
-		m := &model{t: t, l: l, holder: holderOf(t, l), account: Account, rows: map[extensions.ID]ledger.Sandbox{},
+		if runs%10 == 0 {
+			l = fresh(t, address)
+		}
+		runs++
+		m := &model{t: t, l: l, holder: holderOf(t, l), account: fmt.Sprintf("org%d/here", runs), rows: map[extensions.ID]ledger.Sandbox{},
 			claims: map[string]extensions.ID{}}
 		rt.Repeat(map[string]func(*rapid.T){
 			"begin":  m.begin,
@@ -166,7 +169,7 @@ func (m *model) holds(rt *rapid.T) {
 			rt.Fatalf("%q should be %q's, is %q's: %v", name, owner, s.ID, err)
 		}
 	}
-	all := must(m.l.List(ctx, ledger.Filter{}))(m.t)
+	all := must(m.l.List(ctx, ledger.Filter{Account: m.account}))(m.t)
 	if len(all) != len(m.rows) {
 		rt.Fatalf("%d rows instead of %d", len(all), len(m.rows))
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 )
 
 // aLife takes one sandbox through its states. Its keys are the same for the
@@ -50,6 +51,7 @@ func aLife(ctx context.Context, l *ledger.Ledger, id extensions.ID) error {
 // Whatever exchange with the database is lost, the request or its answer,
 // commits included: the life is recorded once, whole, and nobody notices.
 func TestACutAtEveryStatementLosesNothing(t *testing.T) {
+	exttest.Alone(t)
 	t.Parallel()
 	for what, answer := range map[string]bool{"before it is sent": false, "before its answer": true} {
 		t.Run(what, func(t *testing.T) { t.Parallel(); cutEverywhere(t, answer) })
