@@ -21,8 +21,8 @@ type check struct {
 	secretsAs extensions.SecretDelivery
 	// also lists further powers that the check needs to observe the promise.
 	also []extensions.Power
-	// shares: the check leaves what ready gives it usable, and minds nothing that another has left there. Those of a
-	// group take turns with one sandbox.
+	// shares: the check minds nothing that another has left in the sandbox that ready gives it, and leaves it usable or
+	// ended. Those of a group take turns with one sandbox.
 	shares bool
 	// reaps limits the check to extensions that end what is idle.
 	reaps bool
