@@ -28,12 +28,17 @@ func TestConnectionCutMidScript(t *testing.T) {
 	err := c.Call(within(t, time.Minute), Call{
 		Script: `cd
 echo begun >>runs; progress go
-sleep 0.5
+for i in $(seq 600); do [ ! -e cut ] || break; sleep 0.1; done
 echo lost; echo lost >&2; progress lost
 json_string "$(id)" | cat
 echo ended >>runs
 answer 1`,
-		Progress: func(string) { s.Cut() },
+		Progress: func(string) {
+			s.Cut()
+			if err := os.WriteFile(s.HomeDir+"/cut", nil, 0o600); err != nil {
+				t.Error(err)
+			}
+		},
 	}, nil)
 	wantKind(t, err, extensions.KindIndeterminate)
 	if !MayHaveStarted(err) || !strings.Contains(err.Error(), "its outcome is unknown") {
