@@ -181,7 +181,7 @@ func TestATimeoutKillsTheCommandAlone(t *testing.T) {
 	t.Parallel()
 	c := connected(t)
 	id, token := c.made(nil)
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // in which it starts on a slow machine, too
 	defer cancel()
 	stream := c.start(ctx, id, token, "parent", "sleep 1000 & echo $! $$; wait")
 	out, end := rest(stream)
