@@ -82,7 +82,9 @@ watcher=$!
 wait "$client"
 code=$?
 [ -z "$gone" ] || exit 0
-kill -s USR1 "$timer" "$watcher" 2>/dev/null
+# One that has not set its trap yet dies of the signal, and the shell says so, some only later.
+exec 4>&2 2>/dev/null
+kill -s USR1 "$timer" "$watcher"
 wait "$timer"
 case $? in
 3) late=true ;;
@@ -95,4 +97,4 @@ if [ "$code" = 1 ] || [ "$code" -ge 126 ]; then
 		docker version >/dev/null 2>&1 </dev/null && state=gone || state=docker
 	}
 fi
-say "{\"exit\":$code,\"timeout\":$late,\"state\":\"$state\",\"service\":\"$service\"}"
+say "{\"exit\":$code,\"timeout\":$late,\"state\":\"$state\",\"service\":\"$service\"}" 2>&4
