@@ -340,19 +340,23 @@ func hostShell(t testing.TB, program string) hosttest.Option {
 	return hosttest.WithShell(login)
 }
 
-// What watches a command is told of its end before it listens, and dies of that. A shell says so on the channel that is the
-// command's own.
-func TestAnEndBeforeAnybodyListensIsSilent(t *testing.T) {
+// What watches a command is told of its end before it listens, and dies of that; and the client may be killed. A shell says so on
+// the channel that is the command's own.
+func TestNoShellSpeaksForACommand(t *testing.T) {
 	t.Parallel()
 	text, err := shellFiles.ReadFile("sh/exec.sh")
 	must(t, err)
-	dir := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "docker"), []byte("#!/bin/sh\necho heard >&2\n"), 0o755))
-	for _, shell := range [][]string{{"sh"}, {"bash"}, {"busybox", "sh"}} {
-		if _, err := exec.LookPath(shell[0]); err != nil {
-			continue
-		}
-		cmd := exec.CommandContext(t.Context(), shell[0], append(shell[1:], "-c", `
+	for docker, want := range map[string]string{
+		"exit 0":     `{"exit":0,"timeout":false,"state":"running","service":"web"}`,
+		"kill -9 $$": `{"exit":137,"timeout":false,"state":"docker","service":"web"}`,
+	} {
+		dir := t.TempDir()
+		must(t, os.WriteFile(filepath.Join(dir, "docker"), []byte("#!/bin/sh\necho heard >&2\n"+docker+"\n"), 0o755))
+		for _, shell := range [][]string{{"sh"}, {"bash"}, {"busybox", "sh"}} {
+			if _, err := exec.LookPath(shell[0]); err != nil {
+				continue
+			}
+			cmd := exec.CommandContext(t.Context(), shell[0], append(shell[1:], "-c", `
 use_root() { :; }; use_box() { :; }; need_tools() { :; }; use_begin() { :; }; inside_path() { :; }
 inside_find() { container=c service=web; }
 say() { printf "%s" "$1" >&2; }
@@ -360,12 +364,13 @@ sbx_watching() { exec sleep 60; }
 sbx_expire() { exec sleep 60; }
 id= dir= login= mark= input= terminal= environment= exported= mount=
 `+string(text))...)
-		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
-		var said strings.Builder
-		cmd.Stderr = &said
-		must(t, cmd.Run())
-		if want := "heard\n" + `{"exit":0,"timeout":false,"state":"running","service":"web"}`; said.String() != want {
-			t.Errorf("%s: %q, want %q", shell[0], said.String(), want)
+			cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"))
+			var said strings.Builder
+			cmd.Stderr = &said
+			must(t, cmd.Run())
+			if said.String() != "heard\n"+want {
+				t.Errorf("%s, %s: %q, want %q", shell[0], docker, said.String(), "heard\n"+want)
+			}
 		}
 	}
 }

@@ -67,23 +67,23 @@ start() {
 # The client ends with the terminal, the command does not.
 gone=
 trap 'gone=1' HUP
-exec 4<&0 </dev/null
+# A shell says which of these processes dies of a signal: a client that had to be killed, and what has not set its trap yet when
+# it is told of the end. Standard error is the command's.
+exec 4<&0 5>&2 </dev/null 2>/dev/null
 if [ -n "$environment" ]; then
-	printf '%s' "$environment" | start "$@" 3<&0 <&4 4<&- &
+	printf '%s' "$environment" | start "$@" 3<&0 <&4 2>&5 4<&- 5>&- &
 else
-	start "$@" <&4 4<&- &
+	start "$@" <&4 2>&5 4<&- 5>&- &
 fi
 client=$!
 exec 4<&-
-sbx_expire </dev/null >/dev/null 2>&1 &
+sbx_expire </dev/null >/dev/null 2>&1 5>&- &
 timer=$!
-hang_up </dev/null >/dev/null 2>&1 &
+hang_up </dev/null >/dev/null 2>&1 5>&- &
 watcher=$!
 wait "$client"
 code=$?
 [ -z "$gone" ] || exit 0
-# One that has not set its trap yet dies of the signal, and the shell says so, some only later.
-exec 4>&2 2>/dev/null
 kill -s USR1 "$timer" "$watcher"
 wait "$timer"
 case $? in
@@ -97,4 +97,4 @@ if [ "$code" = 1 ] || [ "$code" -ge 126 ]; then
 		docker version >/dev/null 2>&1 </dev/null && state=gone || state=docker
 	}
 fi
-say "{\"exit\":$code,\"timeout\":$late,\"state\":\"$state\",\"service\":\"$service\"}" 2>&4
+say "{\"exit\":$code,\"timeout\":$late,\"state\":\"$state\",\"service\":\"$service\"}" 2>&5
