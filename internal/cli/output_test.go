@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -71,6 +72,23 @@ func TestUnknownAmountsAreNeverZero(t *testing.T) {
 	} {
 		if got := amountRange(c.low, c.high, "USD"); got != c.want {
 			t.Errorf("%q to %q prints %q, want %q", c.low, c.high, got, c.want)
+		}
+	}
+}
+
+// People read six significant digits, and never less than the most that it can cost.
+func TestEstimatesAreRoundedAndMaximaUpwards(t *testing.T) {
+	t.Parallel()
+	q := engine.Quoted{Planned: engine.Planned{Estimate: engine.Estimate{HourlyLow: "1.2491561", HourlyHigh: "1.2491569", Maximum: "5.97974401", Currency: "USD",
+		Candidates: []engine.EstimateCandidate{{Extension: "ext.x", Eligible: true, Order: 1, Hourly: "1.2491561", Expected: "2.0000004",
+			Maximum: "5.97974401", Currency: "USD"}}}}}
+	var out strings.Builder
+	if err := (&app{}).printQuote(&out, q); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"per hour  1.24916 USD\n", "at most   5.97975 USD\n", "1.24916 USD  2.00 USD  5.97975 USD"} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is not printed in\n%s", want, out.String())
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (a *app) printQuote(w io.Writer, q engine.Quoted) error {
 		{"ttl", e.TTL},
 		{"per hour", amountRange(e.HourlyLow, e.HourlyHigh, e.Currency)},
 		{"total", amountRange(e.TotalLow, e.TotalHigh, e.Currency)},
-		{"at most", amount(e.Maximum, e.Currency)},
+		{"at most", amount(engine.Short(e.Maximum, true), e.Currency)},
 		{"chosen by", q.Route.Strategy},
 		{"because", q.Route.Why},
 		{"labels", labels(q.CostClass, q.LatencyClass)},
@@ -70,10 +70,10 @@ func printCandidates(w io.Writer, q engine.Quoted) error {
 			order = strconv.FormatInt(c.Order, 10)
 		}
 		if q.Past > 0 {
-			past = amount(c.P95, c.Currency)
+			past = rounded(c.P95, c.Currency)
 		}
-		rows = append(rows, []string{order, placeName(c.Extension, c.Host), amount(c.Hourly, c.Currency), amount(c.Expected, c.Currency), past,
-			amount(c.Maximum, c.Currency), payer(c), priceNote(c), c.Expiry})
+		rows = append(rows, []string{order, placeName(c.Extension, c.Host), rounded(c.Hourly, c.Currency), rounded(c.Expected, c.Currency), past,
+			amount(engine.Short(c.Maximum, true), c.Currency), payer(c), priceNote(c), c.Expiry})
 	}
 	if q.Past == 0 {
 		for i := range rows {
@@ -108,7 +108,7 @@ func printLines(w io.Writer, q engine.Quoted) error {
 	c := q.Estimate.Candidates[i]
 	rows := [][]string{{"COMPONENT", "QUANTITY", "PRICE", "AMOUNT", "AS OF", "CONFIDENCE", "SOURCE"}}
 	for _, l := range c.Lines {
-		rows = append(rows, []string{l.Component, l.Quantity + " " + l.Unit, amount(l.UnitPrice, ""), amount(l.Amount, c.Currency), l.AsOf,
+		rows = append(rows, []string{l.Component, l.Quantity + " " + l.Unit, amount(l.UnitPrice, ""), rounded(l.Amount, c.Currency), l.AsOf,
 			l.Confidence, l.Source})
 	}
 	of := "an hour"
@@ -188,7 +188,11 @@ func amount(s, currency string) string {
 	return strings.TrimSpace(s + " " + currency)
 }
 
+// rounded is amount for an estimate, which people read with at most six significant digits.
+func rounded(s, currency string) string { return amount(engine.Short(s, false), currency) }
+
 func amountRange(low, high, currency string) string {
+	low, high = engine.Short(low, false), engine.Short(high, false)
 	if low == high || low == "" || high == "" {
 		return amount(high, currency)
 	}

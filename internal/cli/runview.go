@@ -128,7 +128,7 @@ func (a *app) tellCost(v runView) {
 	}
 	line := fmt.Sprintf("cost: %s at %s", cost, v.Place)
 	if v.Quote != nil {
-		line += fmt.Sprintf(" (at most %s)", amount(v.Quote.Amount, v.Quote.Currency))
+		line += fmt.Sprintf(" (at most %s)", amount(engine.Short(v.Quote.Amount, true), v.Quote.Currency))
 	}
 	now := time.Now()
 	switch {
