@@ -160,3 +160,25 @@ func TestReadmeGivesTheTwoCommands(t *testing.T) {
 		}
 	}
 }
+
+// Prose that people write is wrapped at 110 columns. Tables, code and links to the web cannot be.
+func TestProseIsWrapped(t *testing.T) {
+	t.Parallel()
+	const columns = 110
+	written := regexp.MustCompile(`^([A-Z]+|docs/design/.*|examples/.*|templates/.*|internal/.*)\.md$`)
+	item := regexp.MustCompile(`^\s*([-*]|\d+\.) `)
+	for name, text := range pages(t) {
+		if !written.MatchString(name) || name == "docs/design/capabilities.md" { // which the code writes
+			continue
+		}
+		fenced, code, before := false, false, ""
+		for i, line := range strings.Split(text, "\n") {
+			fenced = fenced != strings.HasPrefix(strings.TrimSpace(line), "```")
+			code = strings.HasPrefix(line, "    ") && !item.MatchString(line) && (code || before == "")
+			if before = line; !fenced && !code && !strings.HasPrefix(line, "|") && !strings.Contains(line, "](http") &&
+				len([]rune(line)) > columns {
+				t.Errorf("%s:%d has %d columns, at most %d", name, i+1, len([]rune(line)), columns)
+			}
+		}
+	}
+}
