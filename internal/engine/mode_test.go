@@ -3,6 +3,7 @@ package engine_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -337,5 +338,53 @@ func TestAPausedWorkspaceComesBackBeforeItsEnd(t *testing.T) {
 				t.Errorf("the work reads %q", got)
 			}
 		})
+	}
+}
+
+// What has ended while it was paused has no work left to bring back, which must not keep it from its end.
+func TestAWorkspaceThatEndedWhilePausedHoldsUpNoEnd(t *testing.T) {
+	t.Parallel()
+	ends := map[string]func(b *bench, id string) error{
+		"expired": func(b *bench, _ string) error {
+			b.Engine = b.later(10 * time.Minute)
+			return nil
+		},
+		"vanished": func(b *bench, id string) error { return vendor.At(b.vendor).Vanish(id) },
+		"failed":   func(b *bench, id string) error { return vendor.At(b.vendor).Fail(id, "broken") },
+	}
+	for how, ended := range ends {
+		for do, end := range map[string]func(b *bench, s engine.Sandbox) ([]engine.Notice, error){
+			"destroy": func(b *bench, s engine.Sandbox) ([]engine.Notice, error) {
+				r, err := b.Destroy(b.t.Context(), s.Receipt, engine.DestroyOptions{})
+				return r.Notices, err
+			},
+			"recreate": func(b *bench, s engine.Sandbox) ([]engine.Notice, error) {
+				again, err := b.Recreate(b.t.Context(), s.Receipt, nil, nil)
+				return again.Notices, err
+			},
+		} {
+			t.Run(how+"/"+do, func(t *testing.T) {
+				t.Parallel()
+				b := newBench(t)
+				b.fund()
+				dir := folder(t, map[string]string{"a.txt": "a\n"})
+				s := b.create(engine.Request{Profile: "profile.mirror", Name: "one", TTL: "5m", Inputs: map[string]any{"repo": dir}})
+				s = b.mode(b.Engine, s, engine.Paused)
+				if err := ended(b, string(s.ID)); err != nil {
+					t.Fatal(err)
+				}
+				notices, err := end(b, s)
+				if err != nil || !strings.Contains(fmt.Sprint(notices), "had already ended") {
+					t.Fatalf("%v, %s", notices, told(err))
+				}
+				if do == "recreate" {
+					b.end(s)
+				}
+				if held := b.accounted(); held != 0 {
+					t.Errorf("%d are still held", held)
+				}
+				b.clean()
+			})
+		}
 	}
 }

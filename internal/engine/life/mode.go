@@ -213,13 +213,21 @@ func (m *Manager) expiry(binding string, mode ledger.Mode) string {
 	return string(c.Expiry)
 }
 
-// wake resumes a paused sandbox whose work must be brought back before its end.
+// wake resumes a paused sandbox whose work must be brought back before its end. One that has ended meanwhile stays
+// as it is: the farewell says what is lost, and nothing holds up its end.
 func (m *Manager) wake(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, last parting,
 	notify notice.Notify) (ledger.Sandbox, error) {
 	if row.Mode != ledger.Paused || last.mirror == "" {
 		return row, nil
 	}
-	return m.setMode(ctx, l, row, ledger.Running, m.wakeUntil(row), notify)
+	woken, err := m.setMode(ctx, l, row, ledger.Running, m.wakeUntil(row), notify)
+	if err == nil {
+		return woken, nil
+	}
+	if o, lost := m.lookAgain(ctx, row); lost == nil && (o.Phase == extensions.PhaseFailed || slices.Contains(ended, o.Phase)) {
+		return woken, nil
+	}
+	return woken, err
 }
 
 // wakeUntil returns a deadline that leaves the time to bring the work back.
