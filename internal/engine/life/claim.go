@@ -121,7 +121,11 @@ func (m *Manager) settleTaken(ctx context.Context, l *ledger.Ledger, row ledger.
 		if over, err := m.book.Abandoned(ctx, l, in); err != nil || !over {
 			return false, err == nil, err
 		}
-		return true, false, m.stillTaken(m.recoverIntent(ctx, l, in, notify), row)
+		err := m.recoverIntent(ctx, l, in, notify)
+		if err != nil && lifecycle.Usable(row.State) && !lifecycle.Overdue(m.book.Now(), row.ExpiresAt) {
+			return false, false, nil //nolint:nilerr // it lives, as far as is known: the name stays taken
+		}
+		return true, false, m.stillTaken(err, row)
 	}
 	reason := m.goneBecause(row)
 	gone := row.State == lifecycle.Failed || !row.ExpiresAt.After(m.book.Now())

@@ -2,7 +2,6 @@ package life
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
@@ -97,64 +96,57 @@ func (m *Manager) recoverRow(ctx context.Context, l *ledger.Ledger, row ledger.S
 		_, err := m.end(ctx, l, row, cause{reason: "recovered", notify: notify})
 		return book.Settled(err)
 	}
-	// After a change in place (extend, adopt, sync) the sandbox itself is whole. What the backend enforces
-	// now is unknown, so it is realigned.
-	op, err := m.book.Begin(ctx, l, row, ledger.IntentExtend, ledger.Change{Event: ledger.NewNote("sandbox.recovering", nil)}, notify)
+	// After a change in place (extend, adopt, mode, sync) the sandbox itself is whole. What the backend enforces now is
+	// unknown, so it is realigned. It is asked first: until it answers, the dead run's operation stays open.
+	begun := ledger.Change{Expect: ledger.Expect{Fence: row.Fence}, Event: ledger.NewNote("sandbox.recovering", nil)}
+	var o extensions.Observation
+	if lifecycle.Usable(row.State) {
+		var err error
+		if o, err = m.lookAgain(ctx, row); err != nil && !m.endedElsewhere(row, err) {
+			return err
+		}
+		if err := m.seenMode(ctx, &book.Operation{Ledger: l, Row: row}, o, m.book.Now(), &begun); err != nil {
+			return err
+		}
+	}
+	op, err := m.book.Begin(ctx, l, row, ledger.IntentExtend, begun, notify)
 	if err != nil {
 		return book.Settled(err)
 	}
 	defer op.Close()
-	done := ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: ledger.NewNote("sandbox.recovered", nil)}
-	deadline, err := m.realign(ctx, op, &done)
-	done.Patch.ExpiresAt = &deadline
+	deadline, err := m.realign(ctx, op.Row, o)
 	if err != nil {
-		done.Finish = &ledger.FinishIntent{Outcome: ledger.Failed, Reason: extensions.Clean(err.Error(), 500)}
-	} else {
-		done.Reserve = m.releaseSurplus(ctx, l, op.Row, deadline)
+		return err // left open: the next run tries again
 	}
-	return errors.Join(err, op.Apply(ctx, done))
+	return op.Apply(ctx, ledger.Change{Patch: ledger.Patch{ExpiresAt: &deadline}, Reserve: m.releaseSurplus(ctx, l, op.Row, deadline),
+		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: ledger.NewNote("sandbox.recovered", nil)})
 }
 
 // realign sets the backend's deadline and generation to those of the ledger, and returns the deadline that then
-// holds: that of a place which can only move it later, and has. The mode of the place becomes that of the ledger,
-// in done.
-func (m *Manager) realign(ctx context.Context, op *book.Operation, done *ledger.Change) (deadline time.Time, err error) {
-	deadline = op.Row.ExpiresAt
-	if !lifecycle.Usable(op.Row.State) || lifecycle.Overdue(m.book.Now(), deadline) {
+// holds: that of a place which can only move it later, and has. o is what the place shows.
+func (m *Manager) realign(ctx context.Context, row ledger.Sandbox, o extensions.Observation) (deadline time.Time, err error) {
+	deadline = row.ExpiresAt
+	if !lifecycle.Usable(row.State) || lifecycle.Overdue(m.book.Now(), deadline) {
 		return deadline, nil
 	}
-	b, err := m.places.Open(ctx, placeOf(op.Row))
+	b, err := m.places.Open(ctx, placeOf(row))
 	if err != nil {
 		return deadline, err
 	}
 	if b.Binding.Descriptor.Has(extensions.PowerGenerationSet) {
 		// A conflict means that it carries this generation or a later one.
-		if err := b.SetGeneration(ctx, op.Row.Handle, op.Row.Generation); err != nil && !absent(err) &&
+		if err := b.SetGeneration(ctx, row.Handle, row.Generation); err != nil && !absent(err) &&
 			!extensions.IsKind(err, extensions.KindConflict) {
 			return deadline, err
 		}
 	}
-	later := b.Binding.Capabilities.ExtendTTL == extensions.ExtendLater
-	var o extensions.Observation
-	if later || b.Binding.Descriptor.Has(extensions.PowerPause) {
-		if o, err = b.Look(ctx, op.Row.Handle); err != nil {
-			return deadline, err
-		}
-	}
-	now := op.Row
-	if err := m.seenMode(ctx, op, o, m.book.Now(), done); err != nil {
-		return deadline, err
-	}
-	if done.Patch.Mode != nil {
-		now.Mode = *done.Patch.Mode
-	}
 	switch {
-	case m.inLedgerAlone(b, now) || !b.Binding.Descriptor.Has(extensions.PowerExtend):
+	case m.inLedgerAlone(b, row) || !b.Binding.Descriptor.Has(extensions.PowerExtend):
 		return deadline, nil
-	case later && o.Deadline.After(deadline) && !endsAt(b, o, deadline):
+	case b.Binding.Capabilities.ExtendTTL == extensions.ExtendLater && o.Deadline.After(deadline) && !endsAt(b, o, deadline):
 		return o.Deadline, nil
 	}
-	if err := b.Extend(ctx, op.Row.Handle, deadline); err != nil && !absent(err) {
+	if err := b.Extend(ctx, row.Handle, deadline); err != nil && !absent(err) {
 		return deadline, err
 	}
 	return deadline, nil

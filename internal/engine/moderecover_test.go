@@ -1,0 +1,105 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
+)
+
+// keyless is a run that cannot open the vendor. It must not settle what only the vendor knows.
+func (b *bench) keyless() {
+	b.t.Helper()
+	e := b.hooked(func(context.Context) error { return extensions.Errorf(extensions.KindUnauthorized, "no key") })
+	told := false
+	err := e.Recover(b.t.Context(), func(n engine.Notice) { told = told || n.Summary == "Not settled yet" })
+	if err != nil || !told {
+		b.t.Errorf("a run without a key: told %t, %v", told, err)
+	}
+	if err := e.Close(); err != nil {
+		b.t.Error(err)
+	}
+}
+
+// A run that died in a pause is settled by the first one that can ask the place, however late; one that cannot
+// leaves it alone.
+func TestAPauseThatDiedIsFollowedOnceItsPlaceCanBeAsked(t *testing.T) {
+	t.Parallel()
+	killing(t)
+	for _, overdue := range []bool{false, true} {
+		name := map[bool]string{false: "before its deadline", true: "after it"}[overdue]
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newStopping(t)
+			s := b.create(engine.Request{Name: "one", TTL: "5m", Billing: "byok"})
+			b.killed(order{Do: "pause", Receipt: s.Receipt}, "engine.mode.set")
+			b.keyless()
+			if overdue {
+				b.later(10 * time.Minute)
+				b.keyless()
+			}
+			b.Engine = b.reopen()
+			if err := b.Recover(t.Context(), nil); err != nil {
+				t.Fatal(told(err))
+			}
+			if !overdue {
+				b.metered(s.ID, engine.Running, engine.Paused)
+				if got, err := b.Lookup(t.Context(), s.ID, "", ""); err != nil || got.Mode != "paused" {
+					t.Errorf("it is %q, %v", got.Mode, err)
+				}
+				b.Engine = b.later(10 * time.Minute)
+				if err := b.Recover(t.Context(), nil); err != nil {
+					t.Fatal(told(err))
+				}
+			}
+			if left := b.alive(); len(left) != 0 {
+				t.Errorf("nobody ended %v, which its vendor keeps paused", left)
+			}
+			b.clean()
+		})
+	}
+}
+
+// What a place refuses to set again stays open for the next run, too.
+func TestADeadlineThatCannotBeSetAgainWaitsForTheNextRun(t *testing.T) {
+	t.Parallel()
+	killing(t)
+	b := newBench(t)
+	s := b.create(engine.Request{Name: "one"})
+	b.killed(order{Do: "extend", Receipt: s.Receipt, TTL: "3h"}, "engine.extend.moved")
+	for _, rules := range [][]saasstub.Rule{{{Op: vendor.OpExtend, Do: vendor.DoUnauthorized}}, nil} {
+		b.script(rules...)
+		e := b.reopen()
+		if err := e.Recover(t.Context(), nil); err != nil {
+			t.Fatal(told(err))
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if d := b.deadline(s.ID); d.Sub(s.ExpiresAt).Abs() > time.Millisecond {
+		t.Errorf("the vendor ends it at %s, the ledger says %s", d, s.ExpiresAt)
+	}
+	b.end(s)
+	b.clean()
+}
+
+// A create of its name finds what a dead run changed, and that it lives.
+func TestTheNameOfAChangeThatDiedIsTakenWhileItsPlaceCannotBeAsked(t *testing.T) {
+	t.Parallel()
+	killing(t)
+	b := newBench(t)
+	s := b.create(engine.Request{Name: "one"})
+	b.killed(order{Do: "pause", Receipt: s.Receipt}, "engine.mode.set")
+	b.script(saasstub.Rule{Op: vendor.OpGet, Do: vendor.DoUnauthorized})
+	b.refused(b.reopen(), engine.Request{Profile: b.profile, Name: "one"}, extensions.KindConflict, "has the name", string(s.ID), "import {")
+	b.script()
+	b.Engine = b.reopen()
+	b.mode(b.Engine, s, engine.Running)
+	b.end(s)
+	b.clean()
+}
