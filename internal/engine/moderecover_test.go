@@ -7,6 +7,7 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
@@ -100,6 +101,42 @@ func TestTheNameOfAChangeThatDiedIsTakenWhileItsPlaceCannotBeAsked(t *testing.T)
 	b.script()
 	b.Engine = b.reopen()
 	b.mode(b.Engine, s, engine.Running)
+	b.end(s)
+	b.clean()
+}
+
+// Where the place does not say since when a sandbox runs again, the dead run's request does.
+func TestAResumeThatDiedCostsSinceItWasAskedFor(t *testing.T) {
+	t.Parallel()
+	killing(t)
+	b := newBench(t)
+	s := b.create(engine.Request{Name: "one", TTL: "9h"})
+	s = b.mode(b.Engine, s, engine.Paused)
+	resumed := time.Now()
+	b.killed(order{Do: "resume", Receipt: s.Receipt}, "engine.mode.set")
+	b.keyless()
+	b.later(6 * time.Hour)
+	silent := &hooked{does: func(c *calls, _ extensions.Config) {
+		status := c.Status
+		c.Status = func(ctx context.Context, hs []extensions.Handle) ([]extensions.Observation, error) {
+			all, err := status(ctx, hs)
+			for i := range all {
+				all[i].Since = time.Time{}
+			}
+			return all, err
+		}
+	}}
+	b.Engine = b.reopen(func(b *bench) { b.Extensions = []extensions.Extension{silent, saasstub.NewEventual(), local.New()} })
+	if err := b.Recover(t.Context(), nil); err != nil {
+		t.Fatal(told(err))
+	}
+	all := b.meter(s.ID).Segments
+	if last := all[len(all)-1]; len(all) != 3 || last.Mode != engine.Running || last.StartedAt.Sub(resumed) > time.Minute {
+		t.Errorf("it counts %+v; it was resumed at %s", all, resumed)
+	}
+	if o := b.object(); o.State != vendor.StateRunning {
+		t.Errorf("it is %s", o.State)
+	}
 	b.end(s)
 	b.clean()
 }

@@ -86,18 +86,19 @@ func (m *Manager) recoverIntent(ctx context.Context, l *ledger.Ledger, in ledger
 	if err != nil {
 		return err
 	}
-	return m.recoverRow(ctx, l, row, notify)
+	return m.recoverRow(ctx, l, row, in, notify)
 }
 
 // recoverRow settles one sandbox whose last operation died.
-func (m *Manager) recoverRow(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, notify notice.Notify) error {
+func (m *Manager) recoverRow(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, died ledger.Intent, notify notice.Notify) error {
 	if lifecycle.Unsettled(row.State) {
 		notify.Tell("Cleaning up after a run that died", "%s (%s) was left %s", row.ID, row.Name, row.State)
 		_, err := m.end(ctx, l, row, cause{reason: "recovered", notify: notify})
 		return book.Settled(err)
 	}
 	// After a change in place (extend, adopt, mode, sync) the sandbox itself is whole. What the backend enforces now is
-	// unknown, so it is realigned. It is asked first: until it answers, the dead run's operation stays open.
+	// unknown, so it is realigned. It is asked first: until it answers, the dead run's operation stays open, and its age
+	// says when a mode was asked for.
 	begun := ledger.Change{Expect: ledger.Expect{Fence: row.Fence}, Event: ledger.NewNote("sandbox.recovering", nil)}
 	var o extensions.Observation
 	if lifecycle.Usable(row.State) {
@@ -105,7 +106,7 @@ func (m *Manager) recoverRow(ctx context.Context, l *ledger.Ledger, row ledger.S
 		if o, err = m.lookAgain(ctx, row); err != nil && !m.endedElsewhere(row, err) {
 			return err
 		}
-		if err := m.seenMode(ctx, &book.Operation{Ledger: l, Row: row}, o, m.book.Now(), &begun); err != nil {
+		if err := m.seenMode(ctx, &book.Operation{Ledger: l, Row: row}, o, died.StartedAt, &begun); err != nil {
 			return err
 		}
 	}
