@@ -12,10 +12,34 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
 
 func held(ttl string) engine.Request {
 	return engine.Request{Scope: "shared", ShareKey: "team", TTL: ttl}
+}
+
+// A pause of it is refused as it is for a create, whoever asks and however many hold it now. A resume is not.
+func TestNoHolderPausesASharedSandbox(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	one := b.create(held("10m"))
+	req := one.Request
+	req.DesiredMode = "paused"
+	_, planned := b.PlanUpdate(t.Context(), one.Receipt, one.Request, req)
+	_, asked := b.SetMode(t.Context(), one.Receipt, engine.Paused, nil)
+	_, byHand := b.SetMode(t.Context(), engine.Receipt{ID: one.ID}, engine.Paused, nil)
+	for what, err := range map[string]error{"planned": planned, "asked for": asked, "by hand": byHand} {
+		if !extensions.IsKind(err, extensions.KindInvalid) || extensions.FieldOf(err) != "desired_mode" || !strings.Contains(told(err), "scope session") {
+			t.Errorf("%s: %s", what, told(err))
+		}
+	}
+	if o := b.object(); o.State != vendor.StateRunning {
+		t.Errorf("it is %s", o.State)
+	}
+	b.mode(b.Engine, one, engine.Running)
+	b.end(one)
+	b.clean()
 }
 
 func TestASharedSandboxLivesUntilItsLastHolderIsGone(t *testing.T) {

@@ -171,13 +171,17 @@ func (m *Manager) seenMode(ctx context.Context, op *book.Operation, o extensions
 	return nil
 }
 
-// checkMode refuses a mode that a binding with these capabilities and powers cannot give to a sandbox. A
-// paused one that nobody ends but a run could use platform credit without end.
+// checkMode refuses a mode that a binding with these capabilities and powers cannot give to a sandbox, and, as a
+// create does, a pause of one that several may hold. A paused one that nobody ends but a run could use platform
+// credit without end.
 func (m *Manager) checkMode(b catalog.Binding, c extensions.Capabilities, powers []extensions.Power, row ledger.Sandbox,
 	mode ledger.Mode) error {
 	switch {
 	case !slices.Contains(powers, extensions.PowerPause):
 		return extensions.AtField("desired_mode", m.places.Unsupported(b.ID, extensions.PowerPause))
+	case mode == ledger.Paused && shared(row):
+		return extensions.AtField("desired_mode", extensions.Invalid("sandbox %s (%s) has scope %s: pausing it would stop the other "+
+			"holders' work", "leave it running; only a sandbox of scope session can be paused", row.ID, row.Name, specOf(row).Scope))
 	case mode == ledger.Paused && c.PausedExpiry == extensions.ExpirySweep && row.Payer == ledger.AccountWallet:
 		return extensions.AtField("desired_mode", extensions.Errorf(extensions.KindUnsupported,
 			"platform credit would pay for sandbox %s (%s) without limit: %s does not end a paused sandbox itself", row.ID, row.Name, b.ID).
