@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"maps"
@@ -63,8 +64,9 @@ func (a *app) sandboxRestoreCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "restore SNAPSHOT [PROFILE]",
 		Short: "Create a sandbox from a snapshot and print its ID",
-		Long: `Creates a sandbox that starts from a snapshot. Its profile, inputs and environment
-default to those of the snapshot's source. Secrets are stored nowhere: give them again.`,
+		Long: `Creates a sandbox that starts from a snapshot. Without PROFILE, its profile, inputs,
+environment, image, resources, isolation, extension and billing default to those of the
+snapshot's source. Secrets are stored nowhere: give them again.`,
 		Example: "  sandboxer sandbox restore snap-abcdefghijklmnopqrst --name again --ttl 1h",
 		Args:    args(cobra.RangeArgs(1, 2)),
 		RunE: func(c *cobra.Command, given []string) error {
@@ -100,8 +102,8 @@ func (a *app) sandboxForkCommand() *cobra.Command {
 		Use:   "fork ID|NAME",
 		Short: "Create a copy of a live sandbox and print its ID",
 		Long: `Creates a sandbox with the files of a live one as they are now, at the same place. Only
-name, lifetime and secrets differ from the source's. Secrets are stored nowhere: give
-them again.`,
+name, lifetime, secrets and who it runs for differ from the source's, and nobody shares
+it. Secrets are stored nowhere: give them again.`,
 		Example: "  sandboxer sandbox fork e2e-main --name e2e-try --ttl 30m",
 		Args:    args(cobra.ExactArgs(1)),
 		RunE: func(c *cobra.Command, given []string) error {
@@ -123,10 +125,16 @@ them again.`,
 	return c
 }
 
-// like returns req with what it does not say taken from the request of another sandbox.
+// like returns req with what it does not say taken from the request of another sandbox. The new one is not shared: nobody
+// else finds a copy by the share_key of its source.
 func like(of engine.Sandbox, req engine.Request) engine.Request {
-	req.Profile = of.Profile + "@" + of.Version
-	req.Scope = of.Request.Scope
+	was := of.Request
+	req.Profile, req.Scope = of.Profile+"@"+of.Version, "session"
+	req.Isolation, req.Image, req.Resources = was.Isolation, was.Image, was.Resources
+	req.Billing = cmp.Or(req.Billing, was.Billing)
+	if len(req.Hosts) == 0 { // a host that is named decides which extension fits
+		req.Extension = cmp.Or(req.Extension, was.Extension)
+	}
 	over := func(base, own map[string]string) map[string]string {
 		if len(base) == 0 {
 			return own
@@ -135,8 +143,8 @@ func like(of engine.Sandbox, req engine.Request) engine.Request {
 		maps.Copy(base, own)
 		return base
 	}
-	req.Env = over(of.Request.Env, req.Env)
-	inputs := maps.Clone(of.Request.Inputs)
+	req.Env = over(was.Env, req.Env)
+	inputs := maps.Clone(was.Inputs)
 	if inputs == nil {
 		inputs = map[string]any{}
 	}

@@ -36,16 +36,22 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// mksandbox PROFILE NAME TTL [protected] makes a sandbox as Terraform would;
-// the command line itself makes none. It prints the id.
+// mksandbox PROFILE NAME TTL [JSON] makes a sandbox as Terraform would, from a request with what else the JSON says of
+// it. It prints the id.
 func mksandbox(args []string) int {
 	e, err := engine.New(engine.Options{Extensions: all.Extensions(), Catalog: filepath.SplitList(os.Getenv("SANDBOXER_CATALOG"))})
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}
-	req := engine.Request{Profile: args[0], Name: args[1], TTL: args[2], DeletionProtection: len(args) > 3}
-	s, err := e.Create(context.Background(), req, nil, nil)
+	req := engine.Request{Profile: args[0], Name: args[1], TTL: args[2]}
+	if len(args) > 3 {
+		err = json.Unmarshal([]byte(args[3]), &req)
+	}
+	var s engine.Sandbox
+	if err == nil {
+		s, err = e.Create(context.Background(), req, nil, nil)
+	}
 	if err := errors.Join(err, e.Close()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
