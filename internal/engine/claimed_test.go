@@ -1,7 +1,10 @@
 package engine_test
 
 import (
+	"context"
+	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -59,5 +62,57 @@ func TestAClaimThatCannotBecomeALifeIsAFailedCreate(t *testing.T) {
 	objs, oerr := b.eventual().Objects()
 	if !extensions.IsKind(err, extensions.KindInvalid) || s.ID != "" || oerr != nil || len(objs) > 0 {
 		t.Errorf("%q, %d objects: %v, %v", s.ID, len(objs), err, oerr)
+	}
+}
+
+// What a place gets ready first may take longer than a claim: each attempt has a whole one, which the ledger knows before.
+func TestAClaimBeginsWhenThePlaceIsAsked(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		ready bool // PrepareImage takes the time, and not the first attempt
+		ttl   string
+	}{"it waits before": {true, "3h"}, "it waits within": {false, "3h"}, "it ends soon after": {false, "6m"}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var b *bench
+			var off atomic.Int64
+			passes := func() error {
+				off.Add(int64(5 * saasstub.Claim))
+				return vendor.At(b.vendor).Advance(5 * saasstub.Claim)
+			}
+			x, attempts := &imaging{}, 0
+			x.prepare = func(context.Context, extensions.Spec) error {
+				if c.ready {
+					return passes()
+				}
+				return nil
+			}
+			x.provision = func(ctx context.Context, s extensions.Spec) error {
+				row, err := b.book().Get(ctx, s.ID)
+				now := time.Now().Add(time.Duration(off.Load()))
+				if left := s.Deadline.Sub(now); err != nil || left < saasstub.Claim/2 && s.Deadline != row.ExpiresAt || left > saasstub.Claim ||
+					row.SentDeadline().Before(s.Deadline) {
+					t.Errorf("%v: %s are left until %s, and the ledger says %s", err, left, s.Deadline, row.SentDeadline())
+				}
+				if attempts++; attempts > 1 || c.ready {
+					return nil
+				}
+				return errors.Join(passes(), extensions.Errorf(extensions.KindUnavailable, "it was built anew: ask again"))
+			}
+			ext := x.extension().(*hooked)
+			says := ext.says
+			ext.says = func(d *extensions.Descriptor) {
+				says(d)
+				d.Find = saasstub.NewEventual().Describe().Find
+			}
+			b = newBench(t, having(ext), withImages("{pull: x}", ""), ahead(func() time.Duration { return time.Duration(off.Load()) }))
+			s := b.create(engine.Request{Profile: "profile.image", Name: "one", TTL: c.ttl})
+			objs, err := vendor.At(b.vendor).Objects()
+			if err != nil || len(objs) != 1 || objs[0].Deadline.Sub(s.ExpiresAt).Abs() > time.Millisecond {
+				t.Errorf("%v: the vendor ends %+v, want %s", err, objs, s.ExpiresAt)
+			}
+			b.end(s)
+			b.clean()
+		})
 	}
 }

@@ -97,9 +97,10 @@ type Find struct {
 	// Settle is how long a new object may stay invisible; for FindEventual only.
 	Settle time.Duration
 	// Claim is the short first deadline of a create; for FindEventual only, 0 = none.
-	// The engine records it, sends it as Spec.Deadline and calls Extend once it knows
-	// the handle, ready or not. After a lost answer, the name stays taken for Claim
-	// instead of the whole ttl. Claim must exceed the duration of a Provision.
+	// The engine records it before each Provision, sends it as Spec.Deadline and calls
+	// Extend once it knows the handle, ready or not. After a lost answer, the name stays
+	// taken for Claim instead of the whole ttl. Claim must exceed the duration of a
+	// Provision; one that takes longer makes nothing and is KindUnavailable.
 	Claim time.Duration
 }
 

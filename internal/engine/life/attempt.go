@@ -178,7 +178,7 @@ func (c *creation) prepareImage(ctx context.Context, b *place.Backend, spec exte
 // what the first one made.
 func (c *creation) provision(ctx context.Context, b *place.Backend, spec extensions.Spec) (obs extensions.Observation, err error) {
 	ask := func(ctx context.Context) (err error) {
-		obs, err = b.Provision(ctx, spec, c.answered)
+		obs, err = b.Provision(ctx, spec, c.claims, c.answered)
 		return err
 	}
 	err = book.Guarded(ctx, c.Ledger, ask)
@@ -199,6 +199,27 @@ func (c *creation) provision(ctx context.Context, b *place.Backend, spec extensi
 		return obs, errors.Join(err, found)
 	}
 	return obs, book.Guarded(ctx, c.Ledger, ask)
+}
+
+// claims renews the first deadline of an attempt once some of it is over, as after a long build of an image, so that
+// each attempt has it whole. The ledger has it before the place, and never an earlier one than any place was sent.
+func (c *creation) claims(ctx context.Context, spec *extensions.Spec) error {
+	if c.Row.ClaimedUntil.IsZero() {
+		return nil
+	}
+	claim, now := c.at.Find.Claim, c.m.book.Now().UTC().Truncate(time.Microsecond)
+	if c.Row.ClaimedUntil.Sub(now) < claim-claim/10 {
+		until := now.Add(claim)
+		if until.After(c.Row.ExpiresAt) {
+			until = c.Row.ExpiresAt
+		}
+		change := ledger.Change{Patch: ledger.Patch{ClaimedUntil: &until}, Event: ledger.NewNote("sandbox.claimed", nil)}
+		if err := c.Apply(ctx, change); err != nil {
+			return notRecorded(err)
+		}
+	}
+	spec.Deadline = c.Row.ClaimedUntil
+	return nil
 }
 
 // answered stores what a place made, at once.

@@ -41,12 +41,15 @@ func (b *Backend) Classify(op string, id extensions.ID, err error) error {
 	return b.places.classify(call{op: op, binding: b.Binding.ID, id: id}, err)
 }
 
-// Provision asks for a sandbox. It calls answered with every answer, even of failed attempts, before the next call;
-// its error becomes the attempt's.
-func (b *Backend) Provision(ctx context.Context, spec extensions.Spec,
+// Provision asks for a sandbox. It calls asks before every attempt, which may give it another deadline, and answered
+// with every answer, even of failed attempts, before the next call; their errors become the attempt's.
+func (b *Backend) Provision(ctx context.Context, spec extensions.Spec, asks func(context.Context, *extensions.Spec) error,
 	answered func(context.Context, extensions.Handle, extensions.Observation, error) error) (obs extensions.Observation, err error) {
 	c := call{op: "provision", id: spec.ID, timeout: timeoutProvision, patience: patienceChange}
 	err = b.call(ctx, c, func(ctx context.Context) error {
+		if err := asks(ctx, &spec); err != nil {
+			return err
+		}
 		h, o, err := b.backend.Provision(ctx, spec)
 		b.changed()
 		obs = o

@@ -81,10 +81,8 @@ func at(v *vendor) *Backend {
 }
 
 func create(ctx context.Context, b *Backend) error {
-	_, err := b.Provision(ctx, extensions.Spec{}, func(_ context.Context, _ extensions.Handle, _ extensions.Observation,
-		err error) error {
-		return err
-	})
+	_, err := b.Provision(ctx, extensions.Spec{}, func(context.Context, *extensions.Spec) error { return nil },
+		func(_ context.Context, _ extensions.Handle, _ extensions.Observation, err error) error { return err })
 	return err
 }
 

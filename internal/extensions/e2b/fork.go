@@ -40,6 +40,9 @@ func (b *backend) keepFork(ctx context.Context, spec extensions.Spec) (template 
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
+	if err := inTime(spec); err != nil {
+		return "", err
+	}
 	name := forkName(spec.ID)
 	var made api.SnapshotInfo
 	_, err = b.act(ctx, http.MethodPost, d.SandboxID, "snapshots", api.SandboxSnapshotRequest{Name: &name}, &made,

@@ -2,12 +2,15 @@ package e2b_test
 
 import (
 	"net/http"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/e2btest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 )
 
 // What a kill leaves of a fork, its snapshot too, is found by the fork's id and ended by its teardown; the same create
@@ -90,6 +93,37 @@ func TestTheSnapshotOfAForkGoesWithIt(t *testing.T) {
 	must(t, v.Vanish(h.Ref))
 	if _, err := b.Teardown(t.Context(), h); err != nil || len(v.Snapshots()) != 0 {
 		t.Errorf("gone: %v, %d snapshots", err, len(v.Snapshots()))
+	}
+	_, err = b.Teardown(t.Context(), source)
+	must(t, err)
+}
+
+// A fork whose turn comes, or whose snapshot is taken, after its deadline is asked for again: nothing of it is made.
+func TestAForkThatWaitedPastItsDeadlineLeavesNothing(t *testing.T) {
+	t.Parallel()
+	cfg := at(t)
+	v := vendorOf(cfg)
+	b, err := e2b.New().Open(t.Context(), cfg)
+	must(t, err)
+	defer func() { must(t, b.Close()) }()
+	source, _, err := b.Provision(t.Context(), task{ID: must1(extensions.NewID(nil))}.spec())
+	must(t, err)
+	const snapshot = "POST /sandboxes/{sandboxID}/snapshots"
+	v.Inject(e2btest.Fault{On: snapshot, Delay: time.Second, Pass: true})
+	var both sync.WaitGroup
+	for range 2 {
+		both.Go(func() {
+			fork := task{ID: must1(extensions.NewID(nil)), Fork: source.Encode()}.spec()
+			fork.Deadline = time.Now().Add(time.Second)
+			if h, _, err := b.Provision(t.Context(), fork); !extensions.IsKind(err, extensions.KindUnavailable) || !h.IsZero() {
+				t.Errorf("%s, %v", h.Encode(), err)
+			}
+		})
+	}
+	both.Wait()
+	asked := slices.DeleteFunc(v.Requests(), func(r vendortest.Request) bool { return r.On != snapshot })
+	if len(asked) > 1 || len(v.Snapshots()) != 0 || len(v.Sandboxes()) != 1 {
+		t.Errorf("%d snapshots were taken, %d are left, with %d sandboxes", len(asked), len(v.Snapshots()), len(v.Sandboxes()))
 	}
 	_, err = b.Teardown(t.Context(), source)
 	must(t, err)

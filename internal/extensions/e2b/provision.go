@@ -88,11 +88,13 @@ func (b *backend) create(ctx context.Context, spec extensions.Spec) (made string
 		if err != nil {
 			return "", extensions.MayBeDone(err), err
 		}
-		if !time.Now().Before(spec.Deadline) {
-			return "", false, extensions.Errorf(extensions.KindUnavailable, "the deadline of the create passed while the image was built").
-				WithRemedy("create it again: the image is ready now")
-		}
 		template, labels[labelTemplate] = t.name, t.name
+	}
+	if err := inTime(spec); err != nil {
+		if spec.FromSandbox != "" {
+			left = b.dropped(context.WithoutCancel(ctx), template) != nil
+		}
+		return "", left, err
 	}
 	yes, no := true, false
 	timeout := seconds(spec.Deadline)
@@ -114,6 +116,16 @@ func (b *backend) create(ctx context.Context, spec extensions.Spec) (made string
 		left = b.dropped(context.WithoutCancel(ctx), template) != nil
 	}
 	return out.SandboxID, left, err
+}
+
+// inTime refuses a create whose image or fork took longer than its deadline, which may be a short first one: asked again,
+// it has a later one.
+func inTime(spec extensions.Spec) error {
+	if time.Now().Before(spec.Deadline) {
+		return nil
+	}
+	return extensions.Errorf(extensions.KindUnavailable, "the deadline of the create passed while it waited for its image or its turn").
+		WithRemedy("create it again")
 }
 
 // everywhere is what default deny denies; allowed destinations take precedence.
