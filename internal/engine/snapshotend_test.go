@@ -92,3 +92,48 @@ func TestASnapshotWithoutAnEndIsKeptWhereItsCostIsBounded(t *testing.T) {
 		})
 	}
 }
+
+// Of what has ended no snapshot can be taken, so none is deleted for one. A plain delete goes on, and so does one for a
+// snapshot of another sandbox.
+func TestASnapshotIsNotDeletedForOneThatCannotBeTaken(t *testing.T) {
+	t.Parallel()
+	for name, without := range map[string]func(b *bench, s engine.Sandbox) *engine.Engine{
+		"it has expired":          func(b *bench, _ engine.Sandbox) *engine.Engine { return b.reopen(later(2 * time.Hour)) },
+		"it was destroyed":        func(b *bench, s engine.Sandbox) *engine.Engine { b.end(s); return b.reopen() },
+		"it is of another ledger": func(b *bench, _ engine.Sandbox) *engine.Engine { return b.elsewhere() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			s, other := b.create(engine.Request{Name: "one"}), b.create(engine.Request{Name: "two", TTL: "12h"})
+			snap, plain := b.keep(s, engine.SnapshotRequest{}), b.keep(s, engine.SnapshotRequest{})
+			e := without(b, s)
+			_, err := e.CheckSnapshot(t.Context(), s.ID, engine.SnapshotRequest{})
+			_, derr := e.DeleteSnapshot(t.Context(), snap, true)
+			for _, err := range []error{err, derr} {
+				if !extensions.IsKind(err, extensions.KindConflict) || extensions.FieldOf(err) != "sandbox_id" || extensions.RemedyOf(err) == "" {
+					t.Errorf("%v", told(err))
+				}
+			}
+			if b.keeps() != 2 {
+				t.Errorf("%d are kept", b.keeps())
+			}
+			if snap.SandboxID = other.ID; name == "it is of another ledger" {
+				snap.SandboxID = "" // not known yet
+			}
+			for _, c := range []struct {
+				snap     engine.SnapshotView
+				replaced bool
+			}{{snap, true}, {plain, false}} {
+				if _, err := e.DeleteSnapshot(t.Context(), c.snap, c.replaced); err != nil {
+					t.Errorf("replaced %t: %v", c.replaced, told(err))
+				}
+			}
+			if b.keeps() != 0 {
+				t.Errorf("then %d are kept", b.keeps())
+			}
+			b.end(s, other)
+			b.clean()
+		})
+	}
+}

@@ -49,6 +49,10 @@ func TestASnapshotThatEndsItsSandboxIsAllowedAndLeavesAnEmptyPlan(t *testing.T) 
 		resource.TestStep{Config: config(taken("")), ExpectError: regexp.MustCompile(`ends\s+its\s+sandbox`)},
 		resource.TestStep{Config: whole, Check: alone},
 		resource.TestStep{ResourceName: snap, ImportState: true, ImportStateVerify: true},
+		// The sandbox has ended, so the snapshot is the only copy of its work.
+		resource.TestStep{Config: strings.Replace(whole, "3d", "3d\"\n  name = \"again", 1),
+			ExpectError: regexp.MustCompile(`(?s)This snapshot cannot be.*cannot\s+be\s+changed`)},
+		resource.TestStep{Config: whole, ConfigPlanChecks: empty(), Check: alone},
 	)
 	if left, kept := v.Sandboxes(), v.Snapshots(); len(left)+len(kept) > 0 {
 		t.Errorf("left: %+v, %v", left, kept)

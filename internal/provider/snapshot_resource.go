@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/hashicorp/terraform-plugin-framework/diag"
@@ -53,8 +54,8 @@ func (r *snapshotResource) Metadata(_ context.Context, req resource.MetadataRequ
 func (r *snapshotResource) Schema(_ context.Context, _ resource.SchemaRequest, resp *resource.SchemaResponse) {
 	resp.Schema = schema.Schema{
 		MarkdownDescription: "Keeps a checkpoint of a sandbox. Sandboxes start from it with `from_snapshot`.\n\nA snapshot outlives its " +
-			"sandbox. A change of `sandbox_id` takes no new snapshot; a change of `triggers`, `name`, `kind` or `live` does. Refresh and " +
-			"destroy need no live sandbox.",
+			"sandbox. A change of `sandbox_id` takes no new snapshot; a change of `triggers`, `name`, `kind` or `live` does, " +
+			"and is refused once the sandbox has ended. Refresh and destroy need no live sandbox.",
 		Attributes: map[string]schema.Attribute{
 			"sandbox_id": schema.StringAttribute{
 				Required: true, Validators: []validator.String{sandboxID()},
@@ -167,11 +168,11 @@ func (r *snapshotResource) ModifyPlan(ctx context.Context, req resource.ModifyPl
 }
 
 // planCreate plans a new snapshot, which is also the second half of a replacement. A snapshot that could not
-// be recorded is not taken, so the old one is not deleted for it.
+// be recorded, or whose sandbox has ended, is not taken, so the old one is not deleted for it.
 func (r *snapshotResource) planCreate(ctx context.Context, req resource.ModifyPlanRequest, resp *resource.ModifyPlanResponse) {
 	var plan snapshotModel
 	resp.Diagnostics.Append(req.Plan.Get(ctx, &plan)...)
-	resp.Diagnostics.Append(markReplaces(ctx, resp.Private, true)...)
+	resp.Diagnostics.Append(resp.Private.SetKey(ctx, keyReplaces, strconv.AppendQuote(nil, plan.SandboxID.ValueString()))...)
 	e := r.ready()
 	if e == nil || r.cfg.run().destroys {
 		return
@@ -183,7 +184,7 @@ func (r *snapshotResource) planCreate(ctx context.Context, req resource.ModifyPl
 	told, err := e.CheckSnapshot(ctx, engine.ID(plan.SandboxID.ValueString()), plan.request())
 	addNotices(&resp.Diagnostics, told)
 	if err != nil {
-		addError(ctx, &resp.Diagnostics, "This kind of snapshot cannot be taken", err)
+		addError(ctx, &resp.Diagnostics, "This snapshot cannot be taken", err)
 	}
 }
 
@@ -327,7 +328,10 @@ func (r *snapshotResource) Delete(ctx context.Context, req resource.DeleteReques
 	if resp.Diagnostics.HasError() {
 		return
 	}
-	notices, err := e.DeleteSnapshot(ctx, state.view(), replaces(ctx, req.Private))
+	view := state.view()
+	next, _ := req.Private.GetKey(ctx, keyReplaces) // planCreate wrote the sandbox of the next one
+	view.SandboxID = engine.ID(strings.Trim(string(next), `"`))
+	notices, err := e.DeleteSnapshot(ctx, view, len(next) > 0)
 	addNotices(&resp.Diagnostics, notices)
 	if err != nil && !extensions.IsKind(err, extensions.KindNotFound) {
 		resp.Diagnostics.Append(markReplaces(ctx, resp.Private, false)...)

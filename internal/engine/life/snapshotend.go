@@ -18,12 +18,17 @@ import (
 
 // DeleteSnapshot removes a snapshot; one already gone is success. It needs no live sandbox, and the ledger
 // never blocks it: a ledger that does not know the snapshot, or cannot be written, learns of it later.
-// replaced says that the caller is about to take another in its place, which the ledger must be able to
-// record. The notices report an end that is not recorded yet.
+// replaced says that the caller is about to take another in its place, of v.SandboxID ("" = not known yet): that must
+// not have ended, and the ledger must be able to record it. The notices report an end that is not recorded yet.
 func (m *Manager) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced bool) ([]notice.Notice, error) {
 	b, h, err := m.snapshotPlace(ctx, v)
 	if err != nil {
 		return nil, err
+	}
+	if replaced {
+		if err := m.checkSource(ctx, v.SandboxID); err != nil {
+			return nil, err
+		}
 	}
 	l, stored, err := m.snapshotToEnd(ctx, v.ID)
 	switch {

@@ -28,11 +28,14 @@ func (m *Manager) Snapshots(ctx context.Context, all bool) ([]SnapshotView, erro
 	return out, err
 }
 
-// CheckSnapshot refuses, in a plan, a snapshot that the sandbox's place cannot take, as far as the ledger knows
-// the place. It also returns notices to show before the snapshot. sandbox is "" if it does not exist yet.
+// CheckSnapshot refuses, in a plan, a snapshot of a sandbox that has ended, and one that its place cannot take, as far as
+// the ledger knows them. It also returns notices to show before the snapshot. sandbox is "" if it does not exist yet.
 func (m *Manager) CheckSnapshot(ctx context.Context, sandbox extensions.ID, req SnapshotRequest) ([]notice.Notice, error) {
 	retention, err := ParseRetention(req.Retention)
 	if err != nil {
+		return nil, err
+	}
+	if err := m.checkSource(ctx, sandbox); err != nil {
 		return nil, err
 	}
 	kind, at := extensions.SnapshotKind(req.Kind), ""
@@ -69,6 +72,32 @@ func (m *Manager) CheckSnapshot(ctx context.Context, sandbox extensions.ID, req 
 	return append(told, notice.Notice{Summary: "The snapshot may hold secrets",
 		Detail: what + at + " includes the secrets of its sandbox, and everybody who may start a sandbox from it gets them. What to do: set " +
 			"retention, or delete it when you no longer need it, and renew the secrets then."}), nil
+}
+
+// checkSource refuses to take a snapshot of a sandbox that has ended, or that the ledger does not know. id is "" if it does not
+// exist yet.
+func (m *Manager) checkSource(ctx context.Context, id extensions.ID) error {
+	if id == "" {
+		return nil
+	}
+	l, err := m.book.Reader(ctx)
+	var row ledger.Sandbox
+	if err == nil {
+		row, err = l.Get(ctx, id)
+	}
+	switch {
+	case err == nil:
+		err = m.changeable(row)
+	case absent(err):
+		err = m.unknownHere(id)
+	default:
+		return nil // what is wrong with the ledger is told where it is needed
+	}
+	if err == nil {
+		return nil
+	}
+	return extensions.AtField("sandbox_id", extensions.Errorf(extensions.KindConflict, "no snapshot can be taken: %w", err).
+		WithRemedy("choose a live sandbox of this ledger. To keep a snapshot that this one would replace, undo the change of its arguments"))
 }
 
 // bindingOf returns the binding of a sandbox and who pays for it, if the ledger and the catalog know it.

@@ -210,15 +210,20 @@ func (m *Manager) rowToChange(ctx context.Context, rec plan.Receipt, notify noti
 	if err := m.notOurs(ctx, l, row, rec); err != nil {
 		return nil, row, err
 	}
-	if !lifecycle.Usable(row.State) || lifecycle.Overdue(m.book.Now(), row.ExpiresAt) {
-		state := lifecycle.Shown(row.State)
-		if lifecycle.Usable(row.State) {
-			state = string(lifecycle.Expired)
-		}
-		return nil, row, extensions.Errorf(extensions.KindConflict, "sandbox %s (%s) is %s and cannot be changed", row.ID, row.Name, state).
-			WithRemedy("recreate it")
+	return l, row, m.changeable(row)
+}
+
+// changeable refuses a change of what has ended.
+func (m *Manager) changeable(row ledger.Sandbox) error {
+	if lifecycle.Usable(row.State) && !lifecycle.Overdue(m.book.Now(), row.ExpiresAt) {
+		return nil
 	}
-	return l, row, nil
+	state := lifecycle.Shown(row.State)
+	if lifecycle.Usable(row.State) {
+		state = string(lifecycle.Expired)
+	}
+	return extensions.Errorf(extensions.KindConflict, "sandbox %s (%s) is %s and cannot be changed", row.ID, row.Name, state).
+		WithRemedy("recreate it")
 }
 
 // found looks up a row for a change, after recovery.
