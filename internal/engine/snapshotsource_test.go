@@ -2,12 +2,15 @@ package engine_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
 
@@ -48,6 +51,82 @@ func TestASandboxThatASnapshotStoppedGoesOn(t *testing.T) {
 			b.metered(s.ID, engine.Running, engine.Paused, engine.Running)
 			if o := b.object(); o.State != vendor.StateRunning {
 				t.Errorf("it is %s", o.State)
+			}
+			b.end(s)
+			b.clean()
+		})
+	}
+}
+
+// Where the place of a snapshot of a dead run cannot be reached, its operation stays open: the next run that can reach it removes
+// what was taken, and lets its sandbox go on.
+func TestASnapshotOfADeadRunIsSettledOnceItsPlaceIsReached(t *testing.T) {
+	t.Parallel()
+	for name, b := range map[string]*bench{"stops": newStops(t), "does not": newBench(t)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := b.create(engine.Request{Name: "one"})
+			dies, err := engine.New(b.Options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := failpointtest.Inject(t.Context(), "engine.snapshot.made", func() error {
+				b.script(saasstub.Rule{Op: vendor.OpAny, Do: vendor.DoUnreachable})
+				return errors.Join(dies.Close(), failpointtest.ErrInjected)
+			})
+			kept, err := dies.Snapshot(ctx, s.Receipt, engine.SnapshotRequest{})
+			if err == nil || kept.ID == "" {
+				t.Fatalf("it did not die: %+v, %v", kept, err)
+			}
+			next, err := engine.New(b.Options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			unsettled := ""
+			err = next.Recover(t.Context(), func(n engine.Notice) { unsettled += n.Detail })
+			if err = errors.Join(err, next.Close()); err != nil || !strings.Contains(unsettled, kept.ID) || b.keeps() != 1 {
+				t.Errorf("out of reach: %v, told %q; %d are kept", told(err), unsettled, b.keeps())
+			}
+			b.script()
+			if err := b.reopen().Recover(t.Context(), nil); err != nil || b.keeps() != 0 {
+				t.Errorf("within reach: %v; %d are kept", told(err), b.keeps())
+			}
+			if _, err := b.LookupSnapshot(t.Context(), kept.ID); !extensions.IsKind(err, extensions.KindNotFound) {
+				t.Errorf("the ledger still has it: %v", told(err))
+			}
+			if o := b.object(); o.State != vendor.StateRunning {
+				t.Errorf("its sandbox is %s", o.State)
+			}
+			b.end(s)
+			b.clean()
+		})
+	}
+}
+
+// What a failed snapshot left, and nobody could remove, is removed by the next run that can, whatever its retention.
+func TestWhatAFailedSnapshotLeftIsRemovedLater(t *testing.T) {
+	t.Parallel()
+	for _, retention := range []string{"", "30d"} {
+		t.Run(retention, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			s := b.create(engine.Request{Name: "one"})
+			ctx := failpointtest.Inject(t.Context(), "engine.snapshot.made", func() error {
+				b.script(saasstub.Rule{Op: vendor.OpAny, Do: vendor.DoUnreachable})
+				return failpointtest.ErrInjected
+			})
+			if _, err := b.Snapshot(ctx, s.Receipt, engine.SnapshotRequest{Retention: retention}); err == nil || b.keeps() != 1 {
+				t.Fatalf("%v; %d are kept", err, b.keeps())
+			}
+			unsettled := ""
+			if err := b.reopen().Recover(t.Context(), func(n engine.Notice) { unsettled += n.Detail }); err != nil ||
+				!strings.Contains(unsettled, "failed") {
+				t.Errorf("out of reach: %v, told %q", told(err), unsettled)
+			}
+			b.script()
+			report, err := b.reopen().Sweep(t.Context(), false, nil)
+			if err != nil || len(report.Snapshots) != 1 || len(report.Failures) != 0 || b.keeps() != 0 {
+				t.Errorf("within reach: %+v, %v; %d are kept", report, told(err), b.keeps())
 			}
 			b.end(s)
 			b.clean()

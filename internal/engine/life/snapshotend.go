@@ -36,7 +36,7 @@ func (m *Manager) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced b
 		return nil, nil
 	case err == nil:
 		var gone bool
-		gone, err = m.endSnapshot(ctx, l, b, stored, nil)
+		gone, err = m.endSnapshot(ctx, l, b, stored, nil, nil)
 		switch {
 		case !ledgerDown(ctx, err) || !fromLedger(err):
 			return nil, err
@@ -82,11 +82,16 @@ func (m *Manager) snapshotToEnd(ctx context.Context, id string) (*ledger.Ledger,
 	return l, s, err
 }
 
-// endSnapshot removes a snapshot and records that. gone says that it is removed, recorded or not. needed, if set,
+// endSnapshot removes a snapshot and records that. gone says that it is removed, recorded or not. dead, if set, is the
+// operation of a dead run that this one takes over: it stays open if it fails, for the next run. needed, if set,
 // is asked once the intent is recorded: a snapshot that is needed stays.
-func (m *Manager) endSnapshot(ctx context.Context, l *ledger.Ledger, b *place.Backend, s ledger.Snapshot,
+func (m *Manager) endSnapshot(ctx context.Context, l *ledger.Ledger, b *place.Backend, s ledger.Snapshot, dead *ledger.Intent,
 	needed func(context.Context) (bool, error)) (gone bool, err error) {
-	op, err := m.book.Prepare(ctx, l, ledger.IntentDeleteSnapshot, s.ID, nil)
+	kind := ledger.IntentDeleteSnapshot
+	if dead != nil {
+		kind = dead.Kind // it says what else is to be settled
+	}
+	op, err := m.book.Prepare(ctx, l, kind, s.ID, nil)
 	if err != nil {
 		return false, err
 	}
@@ -95,7 +100,7 @@ func (m *Manager) endSnapshot(ctx context.Context, l *ledger.Ledger, b *place.Ba
 		return false, err
 	}
 	c := ledger.SnapshotChange{ID: s.ID, Key: op.Key,
-		Intent: &ledger.OpenIntent{Key: op.Key, Kind: ledger.IntentDeleteSnapshot, Holder: op.Holder, Supersede: true}}
+		Intent: &ledger.OpenIntent{Key: op.Key, Kind: kind, Holder: op.Holder, Supersede: true}}
 	if s.State != ledger.SnapshotDeleting {
 		c.To = ledger.SnapshotDeleting
 	}
@@ -119,6 +124,9 @@ func (m *Manager) endSnapshot(ctx context.Context, l *ledger.Ledger, b *place.Ba
 	cause := b.RemoveSnapshot(ctx, s.ID, s.Handle)
 	if err := failpoint.Hit(ctx, pointSnapshotGone); err != nil {
 		return cause == nil, err
+	}
+	if cause != nil && dead != nil {
+		return false, cause
 	}
 	if cause != nil {
 		reason := extensions.Clean(cause.Error(), 500)
@@ -149,11 +157,12 @@ func (m *Manager) recoverSnapshot(ctx context.Context, l *ledger.Ledger, in ledg
 	if in.Kind == ledger.IntentSnapshot && b.Binding.Descriptor.Snapshots.EndsSource {
 		return m.finishSnapshot(ctx, l, b, s, notify)
 	}
-	_, err = m.endSnapshot(ctx, l, b, s, nil)
-	if row, rerr := l.Get(ctx, s.SandboxID); err == nil && rerr == nil && in.Kind == ledger.IntentSnapshot {
-		err = m.goOn(ctx, l, b, row)
+	_, err = m.endSnapshot(ctx, l, b, s, &in, nil)
+	err = book.Settled(err)
+	if row, rerr := l.Get(ctx, s.SandboxID); rerr == nil && in.Kind == ledger.IntentSnapshot {
+		err = errors.Join(err, m.goOn(ctx, l, b, row))
 	}
-	return book.Settled(err)
+	return err
 }
 
 func snapshotView(s ledger.Snapshot) SnapshotView {

@@ -175,21 +175,29 @@ func (m *Manager) Retain(ctx context.Context, id, retention string) (SnapshotVie
 	return snapshotView(s), err
 }
 
-// overdueSnapshots lists those past their time, also those whose deletion failed.
+// overdueSnapshots lists those past their time, also those whose deletion failed, and what failed ones left.
 func (m *Manager) overdueSnapshots(ctx context.Context, l *ledger.Ledger) (due []ledger.Snapshot, err error) {
 	all, err := l.ListSnapshots(ctx, ledger.SnapshotFilter{Account: m.account, Live: true})
 	if err != nil {
 		return nil, err
 	}
 	for _, s := range all {
-		if (s.State == ledger.SnapshotReady || s.State == ledger.SnapshotFailed) && lifecycle.Overdue(m.book.Now(), s.ExpiresAt()) {
+		over := lifecycle.Overdue(m.book.Now(), s.ExpiresAt())
+		if s.State == ledger.SnapshotReady && over || s.State == ledger.SnapshotFailed && (over || m.leftover(s)) {
 			due = append(due, s)
 		}
 	}
 	return due, nil
 }
 
-// endOverdueSnapshots deletes what is past its time. What fails is told and waits for the next run.
+// leftover reports that a failed snapshot was never kept, so that nobody waits for what is left of it. One that may have ended
+// its sandbox is settled with that.
+func (m *Manager) leftover(s ledger.Snapshot) bool {
+	b, err := m.catalog.Named(s.Extension)
+	return err == nil && unsure(s) && !b.Descriptor.Snapshots.EndsSource
+}
+
+// endOverdueSnapshots deletes what is past its time, and what failed ones left. What fails is told and waits for the next run.
 func (m *Manager) endOverdueSnapshots(ctx context.Context, l *ledger.Ledger, notify notice.Notify) error {
 	due, err := m.overdueSnapshots(ctx, l)
 	if err != nil {
@@ -200,8 +208,11 @@ func (m *Manager) endOverdueSnapshots(ctx context.Context, l *ledger.Ledger, not
 			return extensions.Classify("sweep", "", "", ctx.Err())
 		}
 		if err := m.endOverdueSnapshot(ctx, l, s); err != nil {
-			notify.Tell("Not settled yet", "snapshot %s (%s), which expired at %s, could not be deleted: %s", s.ID, s.Name,
-				s.ExpiresAt().UTC().Format(time.RFC3339), err)
+			what := "failed"
+			if !m.leftover(s) {
+				what = "expired at " + s.ExpiresAt().UTC().Format(time.RFC3339)
+			}
+			notify.Tell("Not settled yet", "snapshot %s (%s), which %s, could not be deleted: %s", s.ID, s.Name, what, err)
 		}
 	}
 	return nil
@@ -215,7 +226,7 @@ func (m *Manager) endOverdueSnapshot(ctx context.Context, l *ledger.Ledger, s le
 	if err != nil {
 		return err
 	}
-	_, err = m.endSnapshot(ctx, l, b, s, func(ctx context.Context) (bool, error) { return m.startsFrom(ctx, l, s.ID) })
+	_, err = m.endSnapshot(ctx, l, b, s, nil, func(ctx context.Context) (bool, error) { return m.startsFrom(ctx, l, s.ID) })
 	return err
 }
 
