@@ -1,12 +1,14 @@
 package engine_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
 
 // What another machine runs is no other's to sweep while it lives. Once its
@@ -49,4 +51,60 @@ func TestASandboxOfAMachineThatIsGoneFreesItsName(t *testing.T) {
 			gone = err == nil && len(r.Orphans) == 0
 		}
 	})
+}
+
+// Nobody ends a paused sandbox by itself where its place freezes what would: however long its deadline is over, it
+// stays on the books until its own machine ends it.
+func TestAPausedSandboxOfAnotherMachineIsNotTakenForEnded(t *testing.T) {
+	t.Parallel()
+	takesLong(t)
+	var home string
+	freezing := &hooked{handler: "freezing", says: func(d *extensions.Descriptor) {
+		d.Places, d.NamedOnly = []extensions.Place{extensions.PlaceMachine}, false
+		d.Capabilities.Expiry, d.Capabilities.PausedExpiry = extensions.ExpiryHost, extensions.ExpirySweep
+		d.Capabilities.PricingModel, d.Capabilities.CapacityQuery = extensions.PricingSelfHosted, false
+	}, does: func(c *calls, cfg extensions.Config) {
+		there := func() error {
+			if cfg.StateDir == home {
+				return nil
+			}
+			return extensions.Errorf(extensions.KindUnreachable, "it is on another machine: %w", extensions.ErrElsewhere)
+		}
+		status, teardown := c.Status, c.Teardown
+		c.Status = func(ctx context.Context, hs []extensions.Handle) ([]extensions.Observation, error) {
+			if err := there(); err != nil && hs != nil {
+				return nil, err
+			}
+			return status(ctx, hs)
+		}
+		c.Teardown = func(ctx context.Context, h extensions.Handle) (extensions.CleanupReport, error) {
+			if err := there(); err != nil {
+				return extensions.CleanupReport{}, err
+			}
+			return teardown(ctx, h)
+		}
+	}}
+	b := newBench(t, having(freezing), onFiles(map[string]string{
+		"extensions/ext.freezing.yaml": "id: ext.freezing\nhandler: freezing\nconfig: { dir: \"$VENDOR\", plan: trial }\n",
+		"profiles/t.yaml":              profile("profile.t", "extension: ext.freezing\n"),
+	}), func(b *bench) {
+		home, b.profile, b.Ledger = b.StateDir, "profile.t", "sqlite://"+b.StateDir+"/shared.db"
+	})
+	s := b.mode(b.Engine, b.create(engine.Request{Name: "one", TTL: "5m"}), engine.Paused)
+	b.later(time.Hour)
+	other := b.machine()
+	_, err := other.Create(t.Context(), engine.Request{Profile: "profile.t", Name: "one"}, nil, nil)
+	if text := told(err); !extensions.IsKind(err, extensions.KindConflict) || !strings.Contains(text, "nothing else ends it") {
+		t.Errorf("its name on another machine: %s", text)
+	}
+	if r, err := other.Sweep(t.Context(), false, nil); err != nil || len(r.Failures)+len(r.Settled)+len(r.Ended) > 0 {
+		t.Errorf("%+v, %s", r, told(err))
+	}
+	if there := b.alive(); len(there) != 1 || b.object().State != vendor.StatePaused {
+		t.Fatalf("%v are there", there)
+	}
+	if r, err := b.reopen().Sweep(t.Context(), false, nil); err != nil || len(r.Ended) != 1 || r.Ended[0] != s.ID || len(b.alive()) > 0 {
+		t.Errorf("at home: %+v, %s; %v are there", r, told(err), b.alive())
+	}
+	b.clean()
 }

@@ -160,11 +160,13 @@ func (m *Manager) stillTaken(err error, row ledger.Sandbox) error {
 		return nil
 	}
 	if m.elsewhere(row, err) {
-		return extensions.Errorf(extensions.KindConflict, "sandbox %[2]s has the name %[1]q, and only another machine can end it: %[3]w",
-			row.Name,
-			row.ID, err).
-			WithRemedy("run `sandboxer sweep` there, wait until %s, when it counts as ended, or choose another name",
-				row.ExpiresAt.Add(unresolvedGrace).UTC().Format(time.RFC3339))
+		x := extensions.Errorf(extensions.KindConflict, "sandbox %[2]s has the name %[1]q, and only another machine can end it: %[3]w",
+			row.Name, row.ID, err)
+		if m.expiry(row.Extension, row.Mode) == string(extensions.ExpirySweep) {
+			return x.WithRemedy("run `sandboxer sweep` there: nothing else ends it; or choose another name")
+		}
+		return x.WithRemedy("run `sandboxer sweep` there, wait until %s, when it counts as ended, or choose another name",
+			row.ExpiresAt.Add(unresolvedGrace).UTC().Format(time.RFC3339))
 	}
 	if !extensions.IsKind(err, extensions.KindIndeterminate) {
 		x := extensions.Errorf(extensions.KindOf(err), "sandbox %[2]s has the name %[1]q; it has ended but could not be cleaned up: %[3]w",

@@ -31,11 +31,11 @@ func (m *Manager) elsewhere(row ledger.Sandbox, err error) bool {
 }
 
 // endedElsewhere reports that a sandbox of another machine has ended: its deadline, which that machine
-// enforces itself, is well past. The machine may no longer exist, so nobody else could settle the sandbox.
+// enforces itself in the sandbox's mode, is well past. The machine may no longer exist, so nobody else could
+// settle the sandbox.
 func (m *Manager) endedElsewhere(row ledger.Sandbox, err error) bool {
-	b, unknown := m.catalog.Named(row.Extension)
-	return errors.Is(err, extensions.ErrElsewhere) && unknown == nil &&
-		(b.Capabilities.Expiry == extensions.ExpiryHost || b.Capabilities.Expiry == extensions.ExpiryNative) &&
+	by := extensions.Expiry(m.expiry(row.Extension, row.Mode))
+	return errors.Is(err, extensions.ErrElsewhere) && (by == extensions.ExpiryHost || by == extensions.ExpiryNative) &&
 		!row.ExpiresAt.IsZero() && m.book.Now().After(row.ExpiresAt.Add(unresolvedGrace))
 }
 
