@@ -113,3 +113,48 @@ func TestADeadlineThatOnlyTheLedgerKeepsIsMovedThere(t *testing.T) {
 	}
 	b.clean()
 }
+
+// What a binding's own probe found at a host decides who ends its sandboxes there: neither what another binding found
+// there, nor what held when the host was registered.
+func TestWhatAHostNoLongerEndsIsEndedByARun(t *testing.T) {
+	t.Parallel()
+	sweep := extensions.ExpirySweep
+	byHost := extensions.HostFacts{OS: "linux", Arch: "amd64", Expiry: extensions.ExpiryHost}
+	byRuns := extensions.HostFacts{OS: "linux", Arch: "amd64", Expiry: extensions.ExpirySweep}
+	ends, leaves := extensions.Facts{Machine: &byHost}, extensions.Facts{Machine: &byRuns, Narrowing: extensions.Narrowing{Expiry: &sweep}}
+	for name, c := range map[string]struct {
+		registered, later extensions.Facts
+		swept             bool
+	}{
+		"never was":     {leaves, leaves, true},
+		"is no more":    {ends, leaves, true},
+		"ends them":     {ends, ends, false},
+		"ends them now": {leaves, ends, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newFacts(t, extensions.PlaceHost, twoBindings("", ""))
+			b.x.set("ext.first", c.registered)
+			b.x.set("ext.second", ends)
+			host := onSSH(false)
+			if _, err := b.RegisterHost(t.Context(), host, ""); err != nil {
+				t.Fatal(told(err))
+			}
+			b.x.set("ext.first", c.later)
+			b.next(25 * time.Hour)
+			req := engine.Request{Profile: "profile.first", Name: "one", TTL: "20m", Hosts: []string{host.Ref()}}
+			s, err := b.Create(t.Context(), req, nil, nil)
+			if err != nil {
+				t.Fatal(told(err))
+			}
+			b.next(time.Hour)
+			req.Name = "two"
+			if _, err := b.makes(req); err != nil {
+				t.Fatal(told(err))
+			}
+			if s, err = b.Lookup(t.Context(), s.ID, "", ""); err != nil || (s.State == "destroyed") != c.swept {
+				t.Errorf("a run ended it: want %v; it is %q, %s", c.swept, s.State, told(err))
+			}
+		})
+	}
+}

@@ -178,7 +178,7 @@ const overdueTime = time.Minute
 func (m *Manager) overdue(ctx context.Context, l *ledger.Ledger) ([]ledger.Sandbox, error) {
 	rows, err := l.List(ctx, ledger.Filter{Account: m.account, States: append(slices.Clone(usable), lifecycle.Failed),
 		ExpiredBy: m.book.Now()})
-	return slices.DeleteFunc(rows, func(row ledger.Sandbox) bool { return !m.swept(ctx, l, row) }), err
+	return slices.DeleteFunc(rows, func(row ledger.Sandbox) bool { return !m.swept(ctx, row) }), err
 }
 
 // endOverdue ends what is overdue. What fails, or has no time left, is told and waits for the next run.
@@ -207,14 +207,14 @@ func (m *Manager) sweepOne(ctx context.Context, l *ledger.Ledger, row ledger.San
 	return report
 }
 
-// swept reports that nobody ends a sandbox at its deadline but a run: so its binding says, or what was found
-// on its host.
-func (m *Manager) swept(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox) bool {
-	if by := m.expiry(row.Extension, row.Mode); row.Host == "" || by == "" || by == string(extensions.ExpirySweep) {
-		return by == string(extensions.ExpirySweep)
+// swept reports that nobody ends a sandbox at its deadline but a run: so its binding says, or what the binding's
+// last probe found at this place, where nothing ends a paused one either.
+func (m *Manager) swept(ctx context.Context, row ledger.Sandbox) bool {
+	if m.expiry(row.Extension, row.Mode) == string(extensions.ExpirySweep) {
+		return true
 	}
-	host, err := l.Host(ctx, row.Account, row.Host)
-	return err == nil && host.Ref == row.HostRef && host.Facts.Expiry == extensions.ExpirySweep
+	facts, _ := m.recordedFacts(ctx, placeOf(row))
+	return facts != nil && m.capabilities(row.Extension).Within(facts.Narrowing).Expiry == extensions.ExpirySweep
 }
 
 // leftElsewhere reports that only another machine can end what is left of row, and is trusted to. It asks
