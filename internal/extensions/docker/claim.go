@@ -104,8 +104,11 @@ func (b *Backend) revoke(ctx context.Context, o objects) error {
 	for tag, i := range o.kept.tags {
 		var err error
 		switch {
-		case tag == nameNetwork || tag == nameWire: // an engine makes one bridge at a time
+		case (tag == nameNetwork || tag == nameWire) && !o.network(tag): // an engine makes one bridge at a time
 			_, err = b.createNetwork(ctx, string(o.id)+tag, 1, client.NetworkCreateOptions{Driver: "bridge", Labels: o.placeholder()})
+			if extensions.IsKind(err, extensions.KindConflict) { // it has just been made
+				err = nil
+			}
 		case isContainer(tag):
 			if i.Labels[labelCopy] != "" { // it is our image, and outlives its container
 				err = b.tag(ctx, i.ID, string(o.id), tagContainer+"-"+strings.Trim(tag, "."))
@@ -113,7 +116,7 @@ func (b *Backend) revoke(ctx context.Context, o objects) error {
 			if err == nil {
 				err = b.reserve(ctx, o, tag)
 			}
-		default:
+		case tag != nameNetwork && tag != nameWire:
 			continue
 		}
 		if err == nil {

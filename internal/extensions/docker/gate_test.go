@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os/exec"
+	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -18,6 +20,7 @@ type gate struct {
 	path    string
 	engine  string // its socket
 	creates atomic.Int64
+	unique  atomic.Bool // it has no two networks of one name, as since version 25
 
 	mu     sync.Mutex
 	closed bool
@@ -78,6 +81,11 @@ func (g *gate) serve(c net.Conn) {
 		buf := make([]byte, 64<<10)
 		for {
 			n, err := c.Read(buf)
+			if g.unique.Load() && isNetwork(buf[:n]) && bytes.HasSuffix(buf[:n], []byte("\r\n\r\n")) { // its name comes next
+				var more int
+				more, err = c.Read(buf[n:])
+				n += more
+			}
 			if later, late := g.held(buf[:n]); late != nil {
 				g.deliver(io.MultiReader(bytes.NewReader(buf[:n]), c), c, later)
 				close(late)
@@ -138,7 +146,7 @@ func (g *gate) watch(head []byte) bool {
 }
 
 // answerInstead makes the next requests of a path get these answers, and never arrive. A body that begins with the line of
-// a status, "500 …" or "403 …", is sent with that.
+// a status, "500 …", "409 …" or "403 …", is sent with that.
 func (g *gate) answerInstead(path string, bodies ...string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -149,6 +157,12 @@ func (g *gate) instead(head []byte) (body string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	line, _, _ := bytes.Cut(head, []byte("\r\n"))
+	if g.unique.Load() && isNetwork(head) {
+		name := regexp.MustCompile(`"Name":"([^"]+)"`).FindSubmatch(head)[1]
+		if exec.Command("docker", "-H", "unix://"+g.engine, "network", "inspect", string(name)).Run() == nil {
+			return "409 Conflict\n{\"message\":\"network with name " + string(name) + " already exists\"}"
+		}
+	}
 	if len(g.bodies) == 0 || bytes.HasPrefix(line, []byte("GET ")) || !bytes.Contains(line, []byte(g.asked)) {
 		return ""
 	}
@@ -156,12 +170,17 @@ func (g *gate) instead(head []byte) (body string) {
 	return body
 }
 
+func isNetwork(head []byte) bool {
+	line, _, _ := bytes.Cut(head, []byte("\r\n"))
+	return bytes.Contains(line, []byte("/networks/create"))
+}
+
 // answer reads a request, answers it, and ends its connection.
 func answer(from io.Reader, to io.WriteCloser, body string) {
 	if r, err := http.ReadRequest(bufio.NewReader(from)); err == nil {
 		_, _ = io.Copy(io.Discard, r.Body)
 		status := "200 OK"
-		if line, rest, cut := strings.Cut(body, "\n"); cut && (strings.HasPrefix(line, "500 ") || strings.HasPrefix(line, "403 ")) {
+		if line, rest, cut := strings.Cut(body, "\n"); cut && regexp.MustCompile("^(403|409|500) ").MatchString(line) {
 			status, body = line, rest
 		}
 		_, _ = fmt.Fprintf(to, "HTTP/1.1 %s\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n%s", status, body)

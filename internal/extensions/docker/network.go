@@ -48,7 +48,8 @@ func (m *making) makeNetwork(ctx context.Context) error {
 	return nil
 }
 
-// createNetwork creates a network on a free subnet, of the configured size or as large as the containers need.
+// createNetwork creates a network on a free subnet, of the configured size or as large as the containers need. An
+// error of KindConflict says that one has the name already: engines since version 25 have no two.
 func (b *Backend) createNetwork(ctx context.Context, name string, containers int, o client.NetworkCreateOptions) (netip.Prefix, error) {
 	list, err := b.engine.NetworkList(ctx, client.NetworkListOptions{})
 	if err != nil {
@@ -69,6 +70,14 @@ func (b *Backend) createNetwork(ctx context.Context, name string, containers int
 		}
 		o.IPAM = &network.IPAM{Driver: "default", Config: []network.IPAMConfig{{Subnet: subnet}}}
 		_, err = b.engine.NetworkCreate(ctx, name, o)
+		if errdefs.IsConflict(err) {
+			switch _, named := b.engine.NetworkInspect(ctx, name, client.NetworkInspectOptions{}); {
+			case named == nil:
+				return subnet, extensions.Errorf(extensions.KindConflict, "there is a network %s already", name)
+			case !errdefs.IsNotFound(named):
+				return subnet, named
+			}
+		}
 		// An engine says in several ways that a subnet is in use, by another network or by a route.
 		if err == nil || try == subnetTries || !errdefs.IsConflict(err) && !errdefs.IsPermissionDenied(err) && !errdefs.IsInternal(err) {
 			return subnet, err

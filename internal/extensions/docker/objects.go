@@ -33,10 +33,13 @@ func (o objects) none() bool { return len(o.all())+len(o.networks)+len(o.kept.ta
 // all are the containers, with the one that only keeps the network up.
 func (o objects) all() []container.Summary { return slices.Concat(o.containers, o.keepers) }
 
-// wired reports that the containers meet, and nothing leaves.
-func (o objects) wired() bool {
-	return slices.ContainsFunc(o.networks, func(n network.Summary) bool { return n.Name == string(o.id)+nameWire })
+// network reports that there is one whose name ends so.
+func (o objects) network(tag string) bool {
+	return slices.ContainsFunc(o.networks, func(n network.Summary) bool { return n.Name == string(o.id)+tag })
 }
+
+// wired reports that the containers meet, and nothing leaves.
+func (o objects) wired() bool { return o.network(nameWire) }
 
 // agent returns the container of the agent; its ID is "" if there is none.
 func (o objects) agent() container.Summary {

@@ -93,6 +93,7 @@ func (s *site) settle(t *testing.T, spec extensions.Spec, at string) {
 func TestACreateKilledAtAnyStepLeavesNothingTwice(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
+	s.gate.unique.Store(true)
 	for step := 1; ; step++ {
 		spec := s.whole(t)
 		b := s.open(t)
@@ -108,6 +109,25 @@ func TestACreateKilledAtAnyStepLeavesNothingTwice(t *testing.T) {
 			t.Errorf("%s: find: %v", at, err)
 		}
 		s.settle(t, spec, at)
+	}
+}
+
+// What a run looked at is old when it acts: the engine may have made the networks since.
+func TestANetworkMadeSinceTheLookIsRemoved(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.gate.unique.Store(true)
+	spec, b := s.pair(t, "8080"), s.open(t)
+	dieAt(b, 3, func() { _, _, _ = b.Provision(t.Context(), spec) })
+	found, err := b.lookEverywhere(t.Context(), spec.ID)
+	must(t, err)
+	if len(found.networks) != 2 {
+		t.Fatalf("its networks are %+v", found.networks)
+	}
+	found.networks = nil
+	must(t, b.remove(t.Context(), found))
+	if left := s.residue(t); len(left) != 0 {
+		t.Errorf("left %q", left)
 	}
 }
 
