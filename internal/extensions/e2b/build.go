@@ -106,13 +106,13 @@ func (b *backend) upload(ctx context.Context, t *built, id string) (hash string,
 	return hash, b.put(ctx, rest.Value(link.Url), r, packed.Size)
 }
 
-// put sends a file to an address that the vendor gave, without the key: the address itself lets it in, so it is in no
-// message.
+// put sends a file to an address that the vendor gave, without the key: its signature lets the file in, so the address is
+// in no message.
 func (b *backend) put(ctx context.Context, link string, f io.Reader, size int64) error {
 	broken := func(why string) error {
 		return extensions.Errorf(extensions.KindUnavailable, "the build's files did not reach %s: %s", vendor, why)
 	}
-	if _, err := webcall.Address(link); err != nil {
+	if _, err := webcall.Link(link); err != nil {
 		return broken("it names no safe address for them")
 	}
 	ctx, cancel := context.WithTimeout(ctx, uploadTime)

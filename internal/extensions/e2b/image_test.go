@@ -3,6 +3,8 @@ package e2b_test
 import (
 	"context"
 	"fmt"
+	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -79,6 +81,7 @@ func (i imager) asked(on string) (n int) {
 
 const (
 	newTemplate = "POST /v3/templates"
+	upload      = "PUT /uploads/{hash}"
 	startBuild  = "POST /v2/templates/{templateID}/builds/{buildID}"
 	buildStatus = "GET /templates/{templateID}/builds/{buildID}/status"
 )
@@ -276,7 +279,7 @@ func TestAPreparationThatBreaksIsDoneAgain(t *testing.T) {
 	t.Parallel()
 	files := map[string]string{"Dockerfile": "FROM alpine:3.20\nCOPY Dockerfile /made\n"}
 	image := extensions.Image{Build: &extensions.BuildStage{Context: "."}}
-	for _, on := range []string{"GET /templates/aliases/{alias}", newTemplate, "GET /templates/{templateID}/files/{hash}", startBuild, buildStatus} {
+	for _, on := range []string{"GET /templates/aliases/{alias}", newTemplate, "GET /templates/{templateID}/files/{hash}", upload, startBuild, buildStatus} {
 		for _, when := range []vendortest.When{e2btest.Before, e2btest.After} {
 			t.Run(fmt.Sprint(on, when), func(t *testing.T) {
 				t.Parallel()
@@ -293,6 +296,38 @@ func TestAPreparationThatBreaksIsDoneAgain(t *testing.T) {
 					t.Errorf("templates %v", all)
 				}
 			})
+		}
+	}
+}
+
+// Whoever has the signed address may upload, so it is told to nobody, however the upload fails.
+func TestTheAddressOfAnUploadIsInNoMessage(t *testing.T) {
+	t.Parallel()
+	for name, fault := range map[string]e2btest.Fault{"broken": {}, "refused": {Status: http.StatusForbidden, Body: "SignatureDoesNotMatch"},
+		"led on": {Status: http.StatusFound, Header: http.Header{"Location": {"/elsewhere"}}}} {
+		i := imagerFor(t)
+		fault.On = upload
+		i.v.Inject(fault)
+		var told strings.Builder
+		ctx := extensions.WithProgress(t.Context(), func(subject, detail string) { told.WriteString(subject + detail) })
+		_, err := i.PrepareImage(ctx, i.of(extensions.Image{Build: &extensions.BuildStage{Context: "."}},
+			map[string]string{"Dockerfile": "FROM alpine:3.20\nCOPY Dockerfile /made\n"}))
+		if !extensions.IsKind(err, extensions.KindUnavailable) {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, r := range i.v.Requests() {
+			if r.On != upload {
+				continue
+			}
+			if query, _ := url.ParseQuery(r.Query); query.Get("Signature") == "" || r.Header.Get("X-API-Key") != "" {
+				t.Errorf("%s: its query is %q, and its header %v", name, r.Query, r.Header)
+			}
+			if said := fmt.Sprintf("%v %+v %s", err, err, told.String()); strings.Contains(said, r.Query) || strings.Contains(said, r.Path) {
+				t.Errorf("%s: %s", name, said)
+			}
+		}
+		if i.asked(upload) != 1 {
+			t.Errorf("%s: %d uploads", name, i.asked(upload))
 		}
 	}
 }

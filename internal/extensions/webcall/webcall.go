@@ -24,6 +24,16 @@ import (
 // Address reads the address of a receiver: https, or http on this machine, with a host and perhaps a path. The
 // error, KindInvalid, completes "the endpoint …"; it does not repeat the text, which may hold a password.
 func Address(text string) (*url.URL, error) {
+	u, err := Link(text)
+	if err == nil && (u.RawQuery != "" || u.ForceQuery) {
+		return nil, extensions.Errorf(extensions.KindInvalid, "has more than a host and a path")
+	}
+	return u, err
+}
+
+// Link is Address with a query, as of an address that a vendor has signed: whoever has it is let in, so no message
+// may have it.
+func Link(text string) (*url.URL, error) {
 	bad := func(format string, args ...any) (*url.URL, error) {
 		return nil, extensions.Errorf(extensions.KindInvalid, format, args...)
 	}
@@ -31,7 +41,7 @@ func Address(text string) (*url.URL, error) {
 	switch {
 	case err != nil:
 		return bad("is not a URL")
-	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+	case u.User != nil || u.Fragment != "":
 		return bad("has more than a host and a path")
 	case u.Hostname() == "":
 		return bad("has no host")

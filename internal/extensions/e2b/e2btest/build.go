@@ -2,11 +2,14 @@ package e2btest
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path"
@@ -99,17 +102,34 @@ func (v *Vendor) theBuild(r *http.Request) (*build, error) {
 func (v *Vendor) fileLink(r *http.Request, _ []byte) (answer, error) {
 	hash := r.PathValue("hash")
 	_, err := os.Stat(v.files(hash))
+	signed := v.signature(hash)
 	if err != nil && !slices.Contains(v.chosen, hash) { // chosen by the client, and no two choose the same
 		v.choose(hash, "files", 1)
+		v.choose(signed, "signature", 1)
 	}
-	return answer{status: http.StatusCreated, body: map[string]any{"present": err == nil, "url": v.APIURL + "/uploads/" + hash}}, nil
+	return answer{status: http.StatusCreated, body: map[string]any{"present": err == nil,
+		"url": v.APIURL + "/uploads/" + hash + "?" + url.Values{"Signature": {signed}}.Encode()}}, nil
+}
+
+// signature lets whoever has it upload these files, in the alphabet of the vendor's store.
+func (v *Vendor) signature(hash string) string {
+	sum := sha256.Sum256([]byte(v.Key + hash))
+	return base64.StdEncoding.EncodeToString(sum[:])
 }
 
 func (v *Vendor) files(hash string) string { return v.shelf.Path("files-" + path.Base(hash)) }
 
 // upload takes the files of a step, at the store that fileLink names.
 func (v *Vendor) upload(w http.ResponseWriter, r *http.Request) {
-	v.Record(r, "PUT /uploads/{hash}")
+	const on = "PUT /uploads/{hash}"
+	v.Record(r, on)
+	if v.Fault(on).Strikes(w, r, Before) {
+		return
+	}
+	if r.URL.Query().Get("Signature") != v.signature(r.PathValue("hash")) {
+		http.Error(w, "SignatureDoesNotMatch", http.StatusForbidden)
+		return
+	}
 	text, err := io.ReadAll(r.Body)
 	if err == nil {
 		err = os.WriteFile(v.files(r.PathValue("hash")), text, 0o600)
