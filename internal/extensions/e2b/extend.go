@@ -10,7 +10,7 @@ import (
 )
 
 // Extend implements extensions.Extender. The vendor cuts what its plan does not allow without a word, so the
-// deadline is read back.
+// deadline is read back. It was sent as what is left, and is compared as that.
 func (b *backend) Extend(ctx context.Context, h extensions.Handle, deadline time.Time) error {
 	d, err := b.owned(ctx, h)
 	if err == nil {
@@ -28,7 +28,7 @@ func (b *backend) until(ctx context.Context, ref string, deadline time.Time) err
 	if err != nil {
 		return err
 	}
-	if early := deadline.Sub(d.EndAt); early > time.Second {
+	if early := time.Until(deadline) - b.control.Until(d.EndAt); early > time.Second {
 		return extensions.Errorf(extensions.KindUnsupported, "%s ends it %s before the deadline", vendor, early.Round(time.Second)).
 			WithRemedy("shorten ttl: the plan limits how long a sandbox runs at a stretch")
 	}

@@ -30,8 +30,9 @@ func (b *backend) url(ctx context.Context, h extensions.Handle, port int) (u ext
 		return u, extensions.Paused(h.ID)
 	}
 	// Only a create and a connect tell the token. Of a running sandbox, a connect changes at most the deadline, and
-	// only to a later one than this.
-	left := int32(max(1, time.Until(d.EndAt).Seconds()))
+	// only to a later one: so it is sent no later one. One that was paused meanwhile lives so long, which is enough to
+	// pause it again.
+	left := int32(max(1, (b.control.Until(d.EndAt) - time.Second).Seconds()))
 	var out api.Sandbox
 	a, err := b.act(ctx, http.MethodPost, d.SandboxID, "connect", api.ConnectSandbox{Timeout: left}, &out,
 		func() bool { return out.SandboxID == d.SandboxID })

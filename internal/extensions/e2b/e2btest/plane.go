@@ -88,6 +88,7 @@ func (v *Vendor) write(w http.ResponseWriter, a answer, err error) {
 		}
 		a = answer{status: f.Code, body: f, header: f.header}
 	}
+	w.Header().Set("Date", v.clock.Now().UTC().Format(http.TimeFormat))
 	for name, values := range a.header {
 		w.Header()[name] = values
 	}

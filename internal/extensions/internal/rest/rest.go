@@ -20,6 +20,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -55,7 +56,8 @@ type Options struct {
 // Client calls one account.
 type Client struct {
 	Options
-	base *url.URL
+	base  *url.URL
+	ahead atomic.Int64 // nanoseconds from this machine's clock to the vendor's, by the last answer with a date
 }
 
 // Open checks o and connects to nothing. Errors are KindInvalid, or KindUnauthorized for a credential that no
@@ -88,6 +90,12 @@ func (c *Client) secrets() map[string]extensions.Secret {
 		all["Authorization"] = c.Bearer
 	}
 	return all
+}
+
+// Until is how long it is to a time that the vendor told, by its own clock: this machine's may differ. It is at most a second
+// too long, for a date is cut to the second, and the answer's way; by this machine's clock before an answer had a date.
+func (c *Client) Until(t time.Time) time.Duration {
+	return time.Until(t) - time.Duration(c.ahead.Load())
 }
 
 // Close closes idle connections.
@@ -212,6 +220,9 @@ func (c *Client) Do(ctx context.Context, k Call) (Answer, error) {
 	defer func() { _ = resp.Body.Close() }()
 	a := Answer{Status: resp.StatusCode, Header: resp.Header}
 	a.RetryAfter, a.Told = webcall.RetryAfter(resp.Header)
+	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
+		c.ahead.Store(int64(time.Until(date)))
+	}
 	if a.Status < 200 || a.Status > 299 {
 		a.Body, _ = io.ReadAll(io.LimitReader(resp.Body, maxError)) // for its words: what can be read
 		a.Own = !webcall.IsPage(resp.Header) && json.Unmarshal(a.Body, &map[string]any{}) == nil

@@ -333,3 +333,21 @@ func TestAListingEnds(t *testing.T) {
 		t.Errorf("without an end: %d pages, %v", asked, err)
 	}
 }
+
+func TestATimeOfTheVendorIsMeasuredByItsClock(t *testing.T) {
+	t.Parallel()
+	for _, ahead := range []time.Duration{-time.Hour, 0, time.Hour} {
+		c := vendorAnd(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Date", time.Now().Add(ahead).UTC().Format(http.TimeFormat))
+			w.WriteHeader(http.StatusNotFound)
+		})
+		at := time.Now().Add(ahead + time.Minute) // in a minute, by that clock
+		if before := c.Until(at); before > ahead+time.Minute || before < ahead+50*time.Second {
+			t.Errorf("ahead by %s, before any answer: %s", ahead, before)
+		}
+		_, _ = ask(t, c)
+		if left := c.Until(at); left > 65*time.Second || left < 50*time.Second {
+			t.Errorf("ahead by %s: %s", ahead, left)
+		}
+	}
+}
