@@ -108,6 +108,7 @@ func TestAPlaceThatTurnsOutTooDearIsLeftForTheNext(t *testing.T) {
 					!strings.Contains(err.Error(), "7.2") || len(w.holds(w.dear)) != 0 {
 					t.Errorf("%q, %d there: %v (%s)", s.ID, len(w.holds(w.dear)), err, extensions.FieldOf(err))
 				}
+				w.paidFor("ext.second", 2000)
 				return
 			}
 			if err != nil {
@@ -116,8 +117,72 @@ func TestAPlaceThatTurnsOutTooDearIsLeftForTheNext(t *testing.T) {
 			if want := map[string]int{"profile.dearest": 0, "profile.second": 1}[c.profile]; len(w.holds(w.dear)) != want || len(w.holds(w.vendor)) != 1-want {
 				t.Errorf("the first has %d, the second %d", len(w.holds(w.vendor)), len(w.holds(w.dear)))
 			}
+			w.paidFor("ext.second", 2000)
 			w.end(s)
 			w.clean()
 		})
 	}
+}
+
+// paidFor demands that the first meter of the only sandbox counts the size that its place gave.
+func (b *bench) paidFor(extension string, milliCPU int64) {
+	b.t.Helper()
+	rows, err := b.book().List(b.t.Context(), ledger.Filter{})
+	if err != nil || len(rows) != 1 {
+		b.t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	ms := b.meters(rows[0].ID)
+	if len(ms) == 0 || ms[0].For.Extension != extension || ms[0].Last().Sizes["milli_vcpu"] != milliCPU {
+		b.t.Errorf("%s gave %d, metered %+v", extension, milliCPU, ms)
+	}
+	b.clean()
+}
+
+func TestASizeThatNothingPaysForIsChargedUntilItsPlaceIsLeft(t *testing.T) {
+	t.Parallel()
+	w := newTwo(t)
+	w.limit("acme/web", 4_000_000_000) // for an hour it needs 3.60 USD, and 7.20 as large as it turns out to be
+	w.does(w.dear, saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoGrow},
+		saasstub.Rule{Op: vendor.OpGet, Do: vendor.DoInvalid, Skip: 1, Times: 1}) // it tells its size once
+	s, err := w.Create(t.Context(), engine.Request{Profile: "profile.second", Name: "one"}, nil, nil)
+	if !extensions.IsKind(err, extensions.KindExhausted) || s.ID != "" {
+		t.Fatalf("%q: %v", s.ID, err)
+	}
+	w.paidFor("ext.second", 2000)
+}
+
+func TestWhatWasNeverReadyIsChargedByTheSizeThatItsPlaceGave(t *testing.T) {
+	t.Parallel()
+	grows := saasstub.Rule{Op: vendor.OpCreate, Do: vendor.DoGrow}
+	t.Run("it fails", func(t *testing.T) {
+		t.Parallel()
+		w := newTwo(t)
+		w.does(w.vendor, grows, saasstub.Rule{Op: vendor.OpStart, Do: vendor.DoInvalid})
+		if s, err := w.Create(t.Context(), engine.Request{Profile: "profile.first", Name: "one"}, nil, nil); err == nil || s.ID != "" {
+			t.Fatalf("%q: %v", s.ID, err)
+		}
+		w.paidFor("ext.first", 2000)
+	})
+	for _, point := range []string{"engine.create.provisioned", "engine.create.handle"} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			w := newTwo(t)
+			w.does(w.vendor, grows)
+			w.run(order{Do: "create", Profile: "profile.first", Name: "one"}, failpointtest.Env+"="+point+":kill", 0)
+			if err := w.reopen().Recover(t.Context(), nil); err != nil || len(w.holds(w.vendor)) != 0 {
+				t.Fatalf("%v, %d left", err, len(w.holds(w.vendor)))
+			}
+			w.paidFor("ext.first", 2000)
+		})
+	}
+	t.Run("its place does not answer the look", func(t *testing.T) {
+		t.Parallel()
+		w := newTwo(t)
+		w.does(w.vendor, grows, saasstub.Rule{Op: vendor.OpStart, Do: vendor.DoInvalid},
+			saasstub.Rule{Op: vendor.OpGet, Do: vendor.DoInvalid, Times: 1})
+		if s, err := w.Create(t.Context(), engine.Request{Profile: "profile.first", Name: "one"}, nil, nil); err == nil || s.ID != "" {
+			t.Fatalf("%q: %v", s.ID, err)
+		}
+		w.paidFor("ext.first", 1000)
+	})
 }

@@ -90,7 +90,7 @@ func newTwo(t *testing.T) *bench {
 		"prices/prices.second.yaml":  price("second", "0.001"),
 		"profiles/profile.two.yaml": "id: profile.two\nversion: \"1.0.0\"\n" +
 			"route: { strategy: prefer-self-hosted, fallback: [ext.first, ext.second] }\n" + common,
-		"profiles/profile.dearest.yaml": "id: profile.dearest\nversion: \"1.0.0\"\nroute: { fallback: [ext.second, ext.first] }\n" + common,
+		"profiles/profile.dearest.yaml": "id: profile.dearest\nversion: \"1.0.0\"\nroute: { strategy: explicit, fallback: [ext.second, ext.first] }\n" + common,
 		"profiles/profile.first.yaml":   "id: profile.first\nversion: \"1.0.0\"\nextension: ext.first\n" + common,
 		"profiles/profile.second.yaml":  "id: profile.second\nversion: \"1.0.0\"\nextension: ext.second\n" + common,
 	}))

@@ -253,22 +253,32 @@ func notRecorded(err error) error {
 }
 
 // allocated prices and pays for what a place gave, if that is not what was asked for. What then costs too much
-// is tried at the next place.
+// is tried at the next place; until it is gone, it counts as what it is.
 func (c *creation) allocated(ctx context.Context, obs extensions.Observation) error {
 	given, err := c.decision.Allocated(c.at, obs.Allocated, c.m.book.Now())
-	if err != nil || given == c.at {
+	if given == c.at {
 		return tooDear(err)
 	}
 	c.at = given
-	reserve, err := given.Reserve(c.Row.TTL)
-	if err != nil {
-		return err
+	counted := ledger.Change{Meter: ledger.MeterOps{Began: c.m.began(c.Row, given.Quote, obs.StartedAt)},
+		Event: ledger.NewNote("sandbox.allocated", map[string]any{"sizes": given.Quote.Sizes})}
+	if err == nil {
+		reserve, rerr := given.Reserve(c.Row.TTL)
+		if rerr != nil {
+			return rerr
+		}
+		paid := counted
+		paid.Quote, paid.Reserve, paid.Ceilings = ledgerQuote(given.Quote), reserve, c.decision.Ceilings
+		err = given.Unaffordable(c.Apply(ctx, paid), given.ID(), c.Row.TTL)
+		if err == nil {
+			return nil
+		}
+		if plan.LimitOf(err) == "" {
+			return notRecorded(err)
+		}
 	}
-	err = given.Unaffordable(c.Apply(ctx, ledger.Change{Quote: ledgerQuote(given.Quote), Reserve: reserve, Ceilings: c.decision.Ceilings,
-		Meter: ledger.MeterOps{Began: c.m.began(c.Row, given.Quote, obs.StartedAt)},
-		Event: ledger.NewNote("sandbox.allocated", map[string]any{"sizes": given.Quote.Sizes})}), given.ID(), c.Row.TTL)
-	if err != nil && plan.LimitOf(err) == "" {
-		return notRecorded(err)
+	if lost := c.Apply(ctx, counted); lost != nil {
+		return notRecorded(lost)
 	}
 	return tooDear(err)
 }

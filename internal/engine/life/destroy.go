@@ -235,7 +235,7 @@ func (m *Manager) endThere(ctx context.Context, l *ledger.Ledger, b *place.Backe
 // cannot be asked.
 func (m *Manager) tearDown(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox,
 	h extensions.Handle) (r extensions.CleanupReport, end book.Ending, err error) {
-	before, idle := m.lastMeasure(ctx, l, b, row, h), endedIdle(ctx, b, row, h)
+	before, seen := m.lastMeasure(ctx, l, b, row, h), m.lastLook(ctx, l, b, row, h)
 	if r, err = b.Teardown(ctx, h); err != nil {
 		return r, end, err
 	}
@@ -243,26 +243,34 @@ func (m *Manager) tearDown(ctx context.Context, l *ledger.Ledger, b *place.Backe
 		r.Usage = m.lastMeasure(ctx, l, b, row, h)
 	}
 	r.Usage = filled(r.Usage, before)
-	end, err = m.ended(ctx, l, row, r)
-	end.Idle = idle
+	end, err = m.ended(ctx, l, b, row, r, seen)
 	if err == nil && l != nil {
 		end, err = end.Believed(ctx, l, row, before)
 	}
 	return r, end, err
 }
 
-// endedIdle reports that the place has ended a sandbox because it was idle. A teardown removes what says so.
-func endedIdle(ctx context.Context, b *place.Backend, row ledger.Sandbox, h extensions.Handle) bool {
-	if specOf(row).IdleReap == 0 {
-		return false
+// lastLook returns what a place says of a sandbox before its teardown removes it, where that matters: that it ended
+// because it was idle, and what size one has that was never ready. It returns nothing if the place does not answer.
+func (m *Manager) lastLook(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox,
+	h extensions.Handle) extensions.Observation {
+	sized := l != nil && row.ReadyAt.IsZero() && !m.selfHosted(row.Extension)
+	if !sized && specOf(row).IdleReap == 0 {
+		return extensions.Observation{}
 	}
+	ctx, cancel := context.WithTimeout(ctx, cleanupTime/4)
+	defer cancel()
 	o, err := b.Look(ctx, h)
-	return err == nil && endedBecause(o) == book.Idle
+	if err != nil {
+		return extensions.Observation{}
+	}
+	return o
 }
 
-// ended returns the end of a sandbox that was torn down. l is nil if its ledger cannot be asked.
-func (m *Manager) ended(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, r extensions.CleanupReport) (end book.Ending,
-	err error) {
+// ended returns the end of a sandbox that was torn down, and that its place was last seen to have as seen. l is nil if
+// its ledger cannot be asked.
+func (m *Manager) ended(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox, r extensions.CleanupReport,
+	seen extensions.Observation) (end book.Ending, err error) {
 	told := r.EndedAt
 	if told.IsZero() && r.Usage != nil {
 		told = r.Usage.EndedAt
@@ -271,9 +279,9 @@ func (m *Manager) ended(ctx context.Context, l *ledger.Ledger, row ledger.Sandbo
 	if r.AlreadyGone && told.IsZero() {
 		end = m.untold(row, end)
 	}
-	end.Usage = r.Usage
+	end.Usage, end.Idle = r.Usage, endedBecause(seen) == book.Idle
 	if l != nil {
-		end.Began, err = m.beganAtEnd(ctx, l, row, r)
+		end.Began, err = m.beganAtEnd(ctx, l, row, r, m.sizesGiven(b.Binding, row, seen.Allocated))
 	}
 	return end, err
 }

@@ -7,12 +7,14 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/bank"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/notice"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/plan"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -42,11 +44,24 @@ func (m *Manager) startOf(row ledger.Sandbox, told time.Time) *ledger.MeterOpen 
 	return &ledger.MeterOpen{At: told, Source: bank.SourceBackend}
 }
 
-// beganAtEnd returns what the teardown of a sandbox that was never ready says of its start; nil if nothing.
-// Without a meter it begins one, so that what a vendor bills is settled: from the last step before it was
-// made if the place reports no start.
-func (m *Manager) beganAtEnd(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, r extensions.CleanupReport) (*ledger.MeterOpen,
-	error) {
+// sizesGiven returns what is counted of the size that a place gave; nil if it told none.
+func (m *Manager) sizesGiven(b catalog.Binding, row ledger.Sandbox, given extensions.Resources) map[string]int64 {
+	if given == (extensions.Resources{}) {
+		return nil
+	}
+	sizes := given.Over(specOf(row).Resources).RoundUp(b.Capabilities)
+	q, err := meter.NewQuote(plan.QuoteInput(m.catalog, b, nil, "", sizes, 0, false))
+	if err != nil {
+		return nil
+	}
+	return q.Sizes.Map()
+}
+
+// beganAtEnd returns what the end of a sandbox that was never ready says of its start, and of its sizes if they are
+// known; nil if nothing. Without a meter it begins one, so that what a vendor bills is settled: from the last step
+// before it was made if the place reports no start.
+func (m *Manager) beganAtEnd(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, r extensions.CleanupReport,
+	sizes map[string]int64) (*ledger.MeterOpen, error) {
 	if !row.ReadyAt.IsZero() || r.AlreadyGone {
 		return nil, nil
 	}
@@ -62,10 +77,12 @@ func (m *Manager) beganAtEnd(ctx context.Context, l *ledger.Ledger, row ledger.S
 		return nil, err
 	}
 	if n := len(meters); n > 0 && meters[n-1].Open() {
-		if started.IsZero() {
+		if started.IsZero() && len(sizes) == 0 {
 			return nil, nil
 		}
-		return m.startOf(row, started), nil
+		open := m.startOf(row, started)
+		open.Currency, open.Rates, open.Sizes = meters[n-1].Currency, meters[n-1].Rates, sizes
+		return open, nil
 	}
 	q, err := m.quoteOf(ctx, l, row)
 	if err != nil {
@@ -74,6 +91,9 @@ func (m *Manager) beganAtEnd(ctx context.Context, l *ledger.Ledger, row ledger.S
 	open := m.began(row, q, started)
 	if started.IsZero() {
 		open.At = row.UpdatedAt
+	}
+	if len(sizes) > 0 {
+		open.Sizes = sizes
 	}
 	return open, nil
 }
