@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -10,17 +11,21 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/meter"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
 
 // gauge is a vendor that bills active CPU, and measures what a test sets.
 type gauge struct {
-	mu       sync.Mutex
-	cpu      *int64 // while it lives; nil = it does not answer
-	atEnd    *int64 // in the report of the teardown; nil = no measure in it
-	calls    []string
-	estimate func(d time.Duration) (extensions.Usage, error)
+	mu        sync.Mutex
+	cpu       *int64 // while it lives; nil = it does not answer
+	atEndOnly bool   // while it lives, it answers without CPU
+	atEnd     *int64 // in the report of the teardown; nil = no measure in it
+	calls     []string
+	estimate  func(d time.Duration) (extensions.Usage, error)
 }
 
 func (g *gauge) set(cpu, atEnd *int64) {
@@ -60,7 +65,9 @@ func (g *gauge) extension() extensions.Extension {
 					return extensions.Usage{}, extensions.Errorf(extensions.KindUnreachable, "nobody answers")
 				}
 				u, err := usage(ctx, h)
-				u.CPUMillis = new(*g.cpu)
+				if u.CPUMillis = new(*g.cpu); g.atEndOnly {
+					u.CPUMillis = nil
+				}
 				return u, err
 			}
 			c.Teardown = func(ctx context.Context, h extensions.Handle) (extensions.CleanupReport, error) {
@@ -249,6 +256,114 @@ func TestARecreateSettlesByWhatWasMeasured(t *testing.T) {
 		t.Errorf("%+v, %s", a, told(err))
 	}
 	if r, err := e.Destroy(t.Context(), again.Receipt, engine.DestroyOptions{}); err != nil || len(r.Charges) != 2 {
+		t.Errorf("%+v, %s", r, told(err))
+	}
+	b.sound(true)
+}
+
+// Where a look tells less than a teardown, a recreate settles by the teardown, if wallet and budgets have room for both
+// lives meanwhile; else by the time until it began, as nothing is torn down that cannot be paid for again.
+func TestARecreateSettlesByItsTeardownWhereALookTellsLess(t *testing.T) {
+	t.Parallel()
+	takesLong(t)
+	n := func(n int64) *int64 { return &n }
+	for name, c := range map[string]struct {
+		setUp func(b *bench)
+		told  bool
+	}{
+		"own key":      {func(*bench) {}, true},
+		"credit":       {func(b *bench) { b.grant(300 * dollar) }, true},
+		"tight credit": {func(b *bench) { b.grant(200 * dollar) }, false},
+		"tight budget": {func(b *bench) { b.grant(300 * dollar); b.budget("cap", 200*dollar, true) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := &gauge{cpu: n(0), atEnd: n(700), atEndOnly: true}
+			b := newGauged(t, g)
+			c.setUp(b)
+			s := b.create(engine.Request{Name: "one", TTL: "10m"})
+			hold := b.held(s.ID)
+			e := b.later(time.Minute)
+			again, err := e.Recreate(t.Context(), s.Receipt, nil, nil)
+			if err != nil {
+				t.Fatal(told(err))
+			}
+			cs, err := e.Charges(t.Context(), s.ID)
+			if err != nil || len(cs) != 1 || (cs[0].Amount == "0.07") != c.told {
+				t.Errorf("%+v, %s", cs, told(err))
+			}
+			if held := b.held(s.ID); held != hold || hold == 0 {
+				t.Errorf("%d is held for the new life, %d was for the first", held, hold)
+			}
+			if _, err := e.Destroy(t.Context(), again.Receipt, engine.DestroyOptions{}); err != nil {
+				t.Error(told(err))
+			}
+			if ms := b.meters(s.ID); len(ms) != 2 || ms[0].Generation != 1 || ms[1].Generation != 2 || ms[1].OpenedAt.Before(ms[0].ClosedAt) {
+				t.Errorf("%+v", ms)
+			}
+			if held := b.held(s.ID); held != 0 {
+				t.Errorf("%d is held for nothing", held)
+			}
+			b.sound(true)
+		})
+	}
+}
+
+// A run that dies leaves a life that only the teardown can settle to the next one, which settles it once: by its own
+// teardown, or, if that was done, by an estimate.
+func TestAKillWhileATeardownSettlesIsSettledOnce(t *testing.T) {
+	t.Parallel()
+	n := func(n int64) *int64 { return &n }
+	for point, known := range map[string]bool{"engine.destroy.begun": true, "engine.create.begun": false, "engine.create.placed": true} {
+		t.Run(point, func(t *testing.T) {
+			t.Parallel()
+			g := &gauge{cpu: n(0), atEnd: n(700), atEndOnly: true}
+			b := newGauged(t, g)
+			b.grant(1000 * dollar)
+			s := b.create(engine.Request{Name: "one", TTL: "10m"})
+			dying, over := b.later(time.Minute), make(chan struct{})
+			go func() {
+				defer close(over)
+				ctx := failpointtest.Inject(t.Context(), point, func() error { runtime.Goexit(); return nil })
+				_, err := dying.Recreate(ctx, s.Receipt, nil, nil)
+				t.Errorf("it came to an end: %v", err)
+			}()
+			<-over
+			if err := dying.Close(); err != nil {
+				t.Fatal(err)
+			}
+			b.sound(true)
+			if err := b.later(time.Minute).Recover(t.Context(), nil); err != nil {
+				t.Fatal(told(err))
+			}
+			cs, err := b.reopen().Charges(t.Context(), s.ID)
+			if err != nil || len(cs) != 1 || (cs[0].Amount == "0.07") != known || b.held(s.ID) != 0 || len(b.left()) > 0 {
+				t.Errorf("%+v, %s, %d is held, left %v", cs, told(err), b.held(s.ID), b.left())
+			}
+			b.closed()
+			b.sound(true)
+		})
+	}
+}
+
+// What could not be torn down goes on, and its end settles it.
+func TestARecreateThatCannotTearDownLeavesTheMeterOn(t *testing.T) {
+	t.Parallel()
+	n := func(n int64) *int64 { return &n }
+	g := &gauge{cpu: n(0), atEnd: n(700), atEndOnly: true}
+	b := newGauged(t, g)
+	b.grant(300 * dollar)
+	s := b.create(engine.Request{Name: "one", TTL: "10m"})
+	hold := b.held(s.ID)
+	b.script(saasstub.Rule{Op: vendor.OpDelete, Do: vendor.DoUnauthorized})
+	e := b.later(time.Minute)
+	left, err := e.Recreate(t.Context(), s.Receipt, nil, nil)
+	if err == nil || left.State != "failed" || !b.meter(s.ID).Open() || b.held(s.ID) != hold {
+		t.Errorf("%s, %s: %d is held", left.State, told(err), b.held(s.ID))
+	}
+	b.script()
+	r, err := e.Destroy(t.Context(), left.Receipt, engine.DestroyOptions{})
+	if err != nil || len(r.Charges) != 1 || r.Charges[0].Amount != "0.07" {
 		t.Errorf("%+v, %s", r, told(err))
 	}
 	b.sound(true)

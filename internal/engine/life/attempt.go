@@ -137,9 +137,9 @@ func (c *creation) place(ctx context.Context, hostRef string) error {
 	if !c.Row.ReadyAt.IsZero() { // of the previous life
 		change.Patch.ReadyAt = new(time.Time)
 	}
-	if at != c.decision.Offers[0] {
+	if at != c.decision.Offers[0] || c.over != nil {
 		change.Quote = ledgerQuote(at.Quote)
-		// The hold for the previous place, where nothing is left, becomes the hold for this one.
+		// The hold for the previous place or life, of which nothing is left, becomes the hold for this one.
 		reserve, err := at.Reserve(c.Row.TTL)
 		if err != nil {
 			return err

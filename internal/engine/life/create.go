@@ -106,8 +106,10 @@ type creation struct {
 	asked, lost bool
 	made        extensions.Handle
 	carrier     *carrier // brings the snapshot from another place; nil = it is kept here, or there is none
-	// over is the end of what the last place made and that place removed again; nil once it is recorded.
-	over *book.Ending
+	// over is the end of what was made before, by the last place or in the life before, and was removed; nil once it is
+	// recorded.
+	over      *book.Ending
+	unsettled bool // the life before is settled by its teardown
 }
 
 func (c *creation) release() {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,11 +20,7 @@ import (
 // if the place cannot measure or does not answer, or if nothing is charged by measures.
 func (m *Manager) lastMeasure(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox,
 	h extensions.Handle) *extensions.Usage {
-	if l == nil || h.IsZero() || b.Can(extensions.PowerUsage) != nil {
-		return nil
-	}
-	meters, err := l.Meters(context.WithoutCancel(ctx), row.ID)
-	if n := len(meters); err != nil || n == 0 || !meters[n-1].Open() || !meters[n-1].CountsMeasures() {
+	if l == nil || h.IsZero() || !lacksMeasure(ctx, l, b, row, nil) {
 		return nil
 	}
 	u, err := b.Usage(ctx, h)
@@ -32,6 +29,17 @@ func (m *Manager) lastMeasure(ctx context.Context, l *ledger.Ledger, b *place.Ba
 		return nil
 	}
 	return &u
+}
+
+// lacksMeasure reports whether the meter of a row runs and charges for something that u does not tell, but its place can
+// measure.
+func lacksMeasure(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox, u *extensions.Usage) bool {
+	if b.Can(extensions.PowerUsage) != nil {
+		return false
+	}
+	meters, err := l.Meters(context.WithoutCancel(ctx), row.ID)
+	n := len(meters)
+	return err == nil && n > 0 && meters[n-1].Open() && meters[n-1].Lacks(u)
 }
 
 // filled adds to a measure what only an earlier one has; either may be nil.
@@ -46,17 +54,34 @@ func filled(u, before *extensions.Usage) *extensions.Usage {
 	return &out
 }
 
-// stopMeasured returns the end of a life whose sandbox is torn down later, with what its place measured so far.
-func (m *Manager) stopMeasured(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox) (book.Ending, error) {
-	stop := m.endingOf(row, row.EndedAt)
+// stopMeasured returns the end of a life whose sandbox is torn down later, with what its place measured so far. less says
+// that a vendor's teardown may tell more of what is charged.
+func (m *Manager) stopMeasured(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox) (stop book.Ending, less bool, err error) {
+	stop = m.endingOf(row, row.EndedAt)
 	b, err := m.openToEnd(ctx, row)
 	if err != nil || b == nil {
-		return stop, nil // its teardown reports it
+		return stop, false, nil // its teardown reports it
 	}
 	if stop.Usage = m.lastMeasure(ctx, l, b, row, row.Handle); stop.Usage != nil && stop.Source == "ours" {
 		stop.At = m.book.Now() // what was measured meanwhile is within
 	}
-	return stop.Believed(ctx, l, row, nil)
+	stop, err = stop.Believed(ctx, l, row, nil)
+	less = row.EndedAt.IsZero() && !m.selfHosted(row.Extension) && lacksMeasure(ctx, l, b, row, stop.Usage)
+	return stop, less, err
+}
+
+// coveredBeside reports whether a new life can be paid for while all is still held for the one before it.
+func (m *Manager) coveredBeside(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, r *ledger.Reserve,
+	ceilings []ledger.Ceiling) bool {
+	limits := m.limits(ctx, row.Account)
+	if limits == nil {
+		return false
+	}
+	if _, err := r.Against(row.Account, limits.Balances, limits.Budgets, nil, nil); err != nil {
+		return false
+	}
+	paces, err := l.Paces(ctx, ceilings, r)
+	return err == nil && !slices.ContainsFunc(paces, func(p ledger.Pace) bool { return p.Refusal("") != nil })
 }
 
 // refusedMeasure reports measures that cannot be true.

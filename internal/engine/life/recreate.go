@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
@@ -72,8 +71,7 @@ func (m *Manager) prepareRecreate(ctx context.Context, l *ledger.Ledger, row led
 	if err = c.openSources(ctx, notify); err != nil {
 		return report, err
 	}
-	c.Operation, err = m.beginRecreate(ctx, l, row, c.decision, c.lease, notify)
-	return report, err
+	return report, c.beginAgain(ctx, l, row, notify)
 }
 
 // requestAgain returns the recorded request with exactly its secrets.
@@ -115,40 +113,46 @@ func (m *Manager) bringBack(ctx context.Context, l *ledger.Ledger, row ledger.Sa
 	return report, err
 }
 
-func (m *Manager) beginRecreate(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, d *plan.Decision,
-	lease *ledger.Lease, notify notice.Notify) (*book.Operation, error) {
+// beginAgain begins the next life. It settles the one before and reserves for the next in one transaction: here, or where
+// only the teardown tells what was used and the funds for both are there, when it places the next life.
+func (c *creation) beginAgain(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, notify notice.Notify) error {
+	m, d, lease := c.m, c.decision, c.lease
 	if err := m.book.CheckClock(); err != nil {
-		return nil, err
+		return err
 	}
 	ttl, limit := d.TTL, time.Duration(d.Resolved.Spec.MaxTTL)
 	// The age of a sandbox counts from its first creation; the deadline of a new life counts from now.
 	end, err := lifecycle.ExpiresAt(m.book.Now().UTC().Truncate(time.Microsecond), ttl)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	stop, err := m.stopMeasured(ctx, l, row)
+	stop, less, err := m.stopMeasured(ctx, l, row)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	running, first := ledger.Running, d.Offers[0]
 	reserve, err := first.Reserve(ttl)
 	if err != nil {
-		return nil, err
+		return err
+	}
+	settles := stop.Meter()
+	if c.unsettled = less && m.coveredBeside(ctx, l, row, reserve, d.Ceilings); c.unsettled {
+		settles, reserve = ledger.MeterOps{}, nil
 	}
 	expect := ledger.Expect{States: []lifecycle.State{lifecycle.Ready, lifecycle.Active, lifecycle.Failed, lifecycle.Expired}}
 	if lease != nil {
 		lease.ExpiresAt, expect.Fence = end, row.Fence // unless somebody joined meanwhile
 	}
-	op, err := m.book.Begin(ctx, l, row, ledger.IntentRecreate, ledger.Change{
+	c.Operation, err = m.book.Begin(ctx, l, row, ledger.IntentRecreate, ledger.Change{
 		Expect: expect, Lease: lease,
-		To: lifecycle.Provisioning, NextGeneration: true, Meter: stop.Meter(),
+		To: lifecycle.Provisioning, NextGeneration: true, Meter: settles,
 		Patch: ledger.Patch{Mode: &running, Version: &d.Resolved.Version, ExpiresAt: &end, TTL: &ttl, MaxTTL: &limit,
 			Spec: mustJSON(d.Resolved.Spec), Route: mustJSON(d.Route)},
 		Quote: ledgerQuote(first.Quote), Reserve: reserve, Ceilings: d.Ceilings,
 		Intent: &ledger.OpenIntent{Metered: d.Metered},
 		Event:  ledger.NewNote("sandbox.recreating", nil),
 	}, notify)
-	return op, first.Unaffordable(leftAlone(row, err), first.ID(), ttl)
+	return first.Unaffordable(leftAlone(row, err), first.ID(), ttl)
 }
 
 // clear removes the old generation before the new one is asked for.
@@ -164,6 +168,13 @@ func (c *creation) clear(ctx context.Context, old ledger.Sandbox) error {
 		return err
 	}
 	var report DestroyReport
-	_, err = c.m.endThere(ctx, nil, b, old, &report)
+	if !c.unsettled {
+		_, err = c.m.endThere(ctx, nil, b, old, &report)
+		return err
+	}
+	over, err := c.m.endThere(ctx, c.Ledger, b, old, &report)
+	if err == nil {
+		c.over = &over
+	}
 	return err
 }

@@ -14,9 +14,10 @@ const (
 	shortest      = 1000       // ms: less is not told apart from the rounding of clocks
 )
 
-// CountsMeasures reports whether a measure can change what s charges for time or traffic.
-func (s PriceSnapshot) CountsMeasures() bool {
-	return s.activeCPU() || s.larger() || s.sells(ComponentEgress)
+// Lacks reports whether s charges for something that m does not tell.
+func (s PriceSnapshot) Lacks(m Measures) bool {
+	return m.CPUMillis == nil && (s.activeCPU() || s.larger()) || m.MemoryMiBMillis == nil && s.larger() ||
+		m.EgressBytes == nil && s.sells(ComponentEgress)
 }
 
 func (s PriceSnapshot) sells(component string) bool {

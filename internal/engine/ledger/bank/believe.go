@@ -48,10 +48,10 @@ func measuresOf(u *extensions.Usage) meter.Measures {
 	return meter.Measures{CPUMillis: u.CPUMillis, MemoryMiBMillis: u.MemoryMiBMillis, EgressBytes: u.EgressBytes}
 }
 
-// CountsMeasures reports whether what a place measures can change the meter's charges.
-func (m Meter) CountsMeasures() bool {
+// Lacks reports whether the meter charges for something that a measure does not tell; nil tells nothing.
+func (m Meter) Lacks(u *extensions.Usage) bool {
 	snapshot, err := meter.DecodePriceSnapshot(string(m.Rates))
-	return err == nil && snapshot.CountsMeasures()
+	return err == nil && snapshot.Lacks(measuresOf(u))
 }
 
 // Lasted returns the time that a closed meter ran and was paused.
