@@ -26,6 +26,7 @@ type probing struct {
 	probes map[string]int              // by binding
 	moved  int                         // calls of Extend
 	down   bool
+	hold   chan struct{} // what each probe waits for; nil = nothing
 }
 
 func (x *probing) Describe() extensions.Descriptor {
@@ -57,10 +58,17 @@ type probingBackend struct {
 	binding string
 }
 
-func (b probingBackend) Probe(context.Context) (extensions.Facts, []extensions.Observation, error) {
+func (b probingBackend) Probe(ctx context.Context) (extensions.Facts, []extensions.Observation, error) {
 	b.x.mu.Lock()
 	defer b.x.mu.Unlock()
 	b.x.probes[b.binding]++
+	if b.x.hold != nil {
+		select {
+		case <-b.x.hold:
+		case <-ctx.Done():
+			return extensions.Facts{}, nil, ctx.Err()
+		}
+	}
 	if b.x.down {
 		return extensions.Facts{}, nil, extensions.Errorf(extensions.KindUnsupported, "this account has no status page")
 	}
@@ -107,15 +115,21 @@ func newFacts(t *testing.T, at extensions.Place, catalog map[string]string) *fac
 	return b
 }
 
-// next is another run, some time later.
-func (b *factsBench) next(later time.Duration) {
+// passes lets time pass, for the vendors too.
+func (b *factsBench) passes(d time.Duration) {
 	b.t.Helper()
-	b.now = b.now.Add(later)
+	b.now = b.now.Add(d)
 	for _, at := range []string{"ext.first", "ext.second"} {
-		if err := vendor.At(filepath.Join(b.x.dir, at)).Advance(later); err != nil {
+		if err := vendor.At(filepath.Join(b.x.dir, at)).Advance(d); err != nil {
 			b.t.Fatal(err)
 		}
 	}
+}
+
+// next is another run, some time later.
+func (b *factsBench) next(later time.Duration) {
+	b.t.Helper()
+	b.passes(later)
 	e, err := engine.New(engine.Options{Extensions: []extensions.Extension{b.x}, StateDir: b.state, Account: "acme/web",
 		Catalog: []string{folder(b.t, b.catalog)}, Now: func() time.Time { return b.now }})
 	if err != nil {

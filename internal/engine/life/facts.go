@@ -7,10 +7,12 @@ import (
 	"encoding/hex"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/flight"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -76,27 +78,38 @@ func (m *Manager) probe(ctx context.Context, at place.Address) probe {
 	return probe{facts: &facts}
 }
 
-// looked is one probe of a place.
+// probeAgainAfter is how long a Manager goes by its own last probe of a place, whatever came of it: many callers at
+// once make one probe, and whoever repairs the place is soon believed.
+const probeAgainAfter = time.Minute
+
+// looked is the last probe of a place.
 type looked struct {
-	once  sync.Once
+	at    time.Time
 	found probe
 }
 
 // probeAgain probes a place whose facts are missing or old, or left nothing to choose, since its owner may
-// have repaired it. A Manager probes each place once; a failed probe leaves the recorded facts.
+// have repaired it. A failed probe leaves the recorded facts. A caller that leaves ends no probe.
 func (m *Manager) probeAgain(ctx context.Context, at place.Address) probe {
-	v, _ := m.looked.LoadOrStore(at, &looked{})
-	l := v.(*looked)
-	l.once.Do(func() {
-		l.found = m.probe(ctx, at)
-		if l.found.err != nil {
-			m.log.Info("the place could not be probed", slog.String("extension", at.Binding), slog.String("host", nameOf(hostAt(at))),
-				slog.Any("error", l.found.err))
-			return
+	key := strings.Join([]string{"probe", at.Binding, at.Account, at.Host}, "\x00")
+	found, err := flight.Do(ctx, m.places.Flights, key, func(ctx context.Context) (probe, error) {
+		if last, ok := m.looked.Load(at); ok && m.book.Now().Sub(last.(looked).at) < probeAgainAfter {
+			return last.(looked).found, nil
 		}
-		m.keepFacts(ctx, map[place.Address]extensions.Facts{at: *l.found.facts})
+		found := m.probe(ctx, at)
+		m.looked.Store(at, looked{m.book.Now(), found})
+		if found.err != nil {
+			m.log.Info("the place could not be probed", slog.String("extension", at.Binding), slog.String("host", nameOf(hostAt(at))),
+				slog.Any("error", found.err))
+			return found, nil
+		}
+		m.keepFacts(ctx, map[place.Address]extensions.Facts{at: *found.facts})
+		return found, nil
 	})
-	return l.found
+	if err != nil {
+		return probe{err: extensions.Classify("probe", at.Binding, "", err)}
+	}
+	return found
 }
 
 // keepFacts records what probes found. Facts that cannot be recorded are found out at the next use.

@@ -40,7 +40,7 @@ type Manager struct {
 	log      *slog.Logger
 	recovery recovery
 	planned  sync.Mutex // guards every plan.Together
-	looked   sync.Map   // place.Address -> *sync.Once: see probeAgain
+	looked   sync.Map   // place.Address -> looked: see probeAgain
 }
 
 // New makes a Manager. It opens nothing.
