@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -136,4 +138,69 @@ func TestASnapshotIsNotDeletedForOneThatCannotBeTaken(t *testing.T) {
 			b.clean()
 		})
 	}
+}
+
+// Where use moves the end of a snapshot, its place says when that is: it is neither deleted nor refused before, and counts
+// until then.
+func TestASnapshotThatUseKeepsIsKept(t *testing.T) {
+	t.Parallel()
+	var ends time.Time // what the vendor says now
+	var lost error
+	x := &hooked{handler: "lapsing", says: func(d *extensions.Descriptor) { d.NamedOnly, d.Snapshots.Expires = false, 24*time.Hour },
+		does: func(c *calls, _ extensions.Config) {
+			take, stat := c.Snapshot, c.StatSnapshot
+			c.Snapshot = func(ctx context.Context, h extensions.Handle, s extensions.SnapshotSpec) (extensions.Snapshot, error) {
+				k, err := take(ctx, h, s)
+				ends = k.CreatedAt.Add(24 * time.Hour)
+				k.ExpiresAt = ends
+				return k, err
+			}
+			c.StatSnapshot = func(ctx context.Context, h extensions.SnapshotHandle) (extensions.Snapshot, error) {
+				k, err := stat(ctx, h)
+				k.ExpiresAt = ends
+				return k, errors.Join(err, lost)
+			}
+		}}
+	b := newBench(t, having(x), onFiles(map[string]string{
+		"extensions/ext.lapsing.yaml": "id: ext.lapsing\ntitle: Lapsing\nhandler: lapsing\nconfig: { dir: \"$VENDOR\" }\n",
+		"prices/lapsing.yaml": prices("ext.lapsing", "  - { component: sandbox, unit: sandbox-hour, price: \"1\" }\n"+
+			"  - { component: snapshot, unit: snapshot-gib-month, price: \"1\" }\n"),
+		"profiles/t.yaml": profile("profile.t", "extension: ext.lapsing\n"),
+	}), func(b *bench) { b.profile = "profile.t" })
+	b.fund()
+	s := b.create(engine.Request{Name: "one"})
+	snap, other := b.keep(s, engine.SnapshotRequest{}), b.keep(s, engine.SnapshotRequest{})
+	b.end(s)
+	from := engine.Request{Profile: "profile.t", Name: "two", FromSnapshot: snap.ID}
+	is := func(at time.Duration, left int) {
+		t.Helper()
+		if err := b.reopen(later(at)).Recover(t.Context(), nil); err != nil || b.keeps() != left {
+			t.Errorf("after %s: %v; %d are kept", at, told(err), b.keeps())
+		}
+	}
+	ends = ends.Add(24 * time.Hour)
+	if _, err := b.reopen(later(25*time.Hour)).Plan(t.Context(), from); err != nil {
+		t.Errorf("a plan from it: %v", told(err))
+	}
+	if _, err := b.reopen(later(25*time.Hour)).DeleteSnapshot(t.Context(), other, false); err != nil {
+		t.Error(told(err))
+	}
+	u, err := b.Usage(t.Context(), engine.UsageQuery{By: []string{"component"}, Component: "snapshot"})
+	if err != nil || len(u.Settled) != 1 || u.Settled[0].Quantity < "90000000" { // 25 hours of 1 MiB
+		t.Errorf("one that is deleted then counts %+v, %v", u.Settled, told(err))
+	}
+	is(25*time.Hour, 1)
+	ends = ends.Truncate(time.Microsecond)
+	if got, err := b.LookupSnapshot(t.Context(), snap.ID); err != nil || got.State != "ready" || !got.ExpiresAt.Equal(ends) {
+		t.Errorf("it is %s until %s, %v; want %s", got.State, got.ExpiresAt, told(err), ends)
+	}
+	lost = extensions.Errorf(extensions.KindUnreachable, "out of reach")
+	is(49*time.Hour, 1)
+	lost = extensions.Errorf(extensions.KindNotFound, "gone")
+	is(49*time.Hour, 0)
+	if _, err := b.LookupSnapshot(t.Context(), snap.ID); !extensions.IsKind(err, extensions.KindNotFound) {
+		t.Errorf("the ledger still has it: %v", told(err))
+	}
+	b.accounted()
+	b.clean()
 }

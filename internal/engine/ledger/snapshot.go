@@ -48,18 +48,24 @@ type Snapshot struct {
 	Reason    string
 	CreatedAt time.Time
 	Retention time.Duration // how long its owner keeps it; 0 = until it is deleted
-	LapsesAt  time.Time     // when the place deletes it by itself; zero = never
+	LapsesAt  time.Time     // when the place deletes it by itself, as it last said: use may move that; zero = never
 	EndedAt   time.Time
 	UpdatedAt time.Time
 }
 
+// KeptUntil returns when its owner has it deleted; zero = never.
+func (s Snapshot) KeptUntil() time.Time {
+	if s.Retention == 0 {
+		return time.Time{}
+	}
+	return s.CreatedAt.Add(s.Retention)
+}
+
 // ExpiresAt returns when it ends by itself, or is to be deleted; zero = never.
 func (s Snapshot) ExpiresAt() time.Time {
-	end := s.LapsesAt
-	if s.Retention > 0 {
-		if kept := s.CreatedAt.Add(s.Retention); end.IsZero() || kept.Before(end) {
-			end = kept
-		}
+	end := s.KeptUntil()
+	if end.IsZero() || !s.LapsesAt.IsZero() && s.LapsesAt.Before(end) {
+		end = s.LapsesAt
 	}
 	return end
 }

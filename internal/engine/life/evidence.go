@@ -39,8 +39,8 @@ func (m *Manager) origin(ctx context.Context, ref *extensions.SnapshotRef) (*led
 		return nil, err
 	case s.State == ledger.SnapshotDeleted:
 		return nil, snapshotOver(s, "was deleted at "+s.EndedAt.UTC().Format(time.RFC3339))
-	case lifecycle.Overdue(m.book.Now(), s.ExpiresAt()):
-		return nil, snapshotOver(s, "expired at "+s.ExpiresAt().UTC().Format(time.RFC3339))
+	case lifecycle.Overdue(m.book.Now(), s.KeptUntil()): // what lapses, use may have kept: its place knows
+		return nil, snapshotOver(s, "expired at "+s.KeptUntil().UTC().Format(time.RFC3339))
 	}
 	return &s, nil
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/notice"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -119,6 +120,11 @@ func (m *Manager) endSnapshot(ctx context.Context, l *ledger.Ledger, b *place.Ba
 			done.To, done.Finish = was, &ledger.FinishIntent{Outcome: ledger.Abandoned, Reason: "it is needed"}
 			_, lerr := applySnapshot(ctx, l, done)
 			return false, errors.Join(err, lerr)
+		}
+	}
+	if lifecycle.Overdue(m.book.Now(), s.LapsesAt) { // use may have kept it, at a price, since its place said so
+		if got, err := b.StatSnapshot(ctx, s.Handle); err == nil {
+			s.LapsesAt = got.ExpiresAt
 		}
 	}
 	cause := b.RemoveSnapshot(ctx, s.ID, s.Handle)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
@@ -226,8 +227,30 @@ func (m *Manager) endOverdueSnapshot(ctx context.Context, l *ledger.Ledger, s le
 	if err != nil {
 		return err
 	}
+	if s.State == ledger.SnapshotReady && !lifecycle.Overdue(m.book.Now(), s.KeptUntil()) { // it lapses, unless use has kept it
+		got, err := b.StatSnapshot(ctx, s.Handle)
+		switch {
+		case err == nil && !lifecycle.Overdue(m.book.Now(), got.ExpiresAt):
+			return m.lapsesLater(ctx, l, s, got.ExpiresAt)
+		case err != nil && !absent(err):
+			return err
+		}
+	}
 	_, err = m.endSnapshot(ctx, l, b, s, nil, func(ctx context.Context) (bool, error) { return m.startsFrom(ctx, l, s.ID) })
 	return err
+}
+
+// lapsesLater records the new end of a snapshot that its place keeps longer.
+func (m *Manager) lapsesLater(ctx context.Context, l *ledger.Ledger, s ledger.Snapshot, end time.Time) error {
+	op, err := m.book.Prepare(ctx, l, ledger.IntentSnapshot, s.ID, nil)
+	if err != nil {
+		return err
+	}
+	defer op.Close()
+	_, err = applySnapshot(ctx, l, ledger.SnapshotChange{ID: s.ID, Key: op.Key,
+		Expect: ledger.SnapshotExpect{States: []ledger.SnapshotState{ledger.SnapshotReady}},
+		Patch:  ledger.SnapshotPatch{LapsesAt: &end}, Event: ledger.NewNote("snapshot.retained", nil)})
+	return book.Settled(err)
 }
 
 // startsFrom reports whether a create under way starts from a snapshot.

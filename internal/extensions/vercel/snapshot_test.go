@@ -89,3 +89,31 @@ func TestARefusedSnapshotLeavesItsSandboxRunning(t *testing.T) {
 		t.Errorf("%+v, %v", found, err)
 	}
 }
+
+// The vendor keeps a snapshot since its last use, not since it was taken.
+func TestASnapshotLivesOnWhileSandboxesStartFromIt(t *testing.T) {
+	t.Parallel()
+	cfg := at(t)
+	v := vendorOf(cfg)
+	b := opened(t, cfg)
+	p := b.(extensions.Snapshotter)
+	h := ready(t, cfg, b)
+	spec := newSnapshot(t)
+	kept, err := p.Snapshot(t.Context(), h, spec)
+	must(t, err)
+	must1(b.Teardown(t.Context(), h))
+	v.Clock().Advance(20 * 24 * time.Hour)
+	used := ready(t, cfg, b, exttest.With(func(s *extensions.Spec) {
+		s.FromSnapshot = &extensions.SnapshotRef{ID: spec.ID, Handle: kept.Handle}
+	}))
+	must1(b.Teardown(t.Context(), used))
+	v.Clock().Advance(20 * 24 * time.Hour)
+	later, err := p.StatSnapshot(t.Context(), kept.Handle)
+	if err != nil || later.ExpiresAt.Sub(kept.ExpiresAt) < 20*24*time.Hour {
+		t.Errorf("it ends at %s, before at %s: %v", later.ExpiresAt, kept.ExpiresAt, err)
+	}
+	v.Clock().Advance(20 * 24 * time.Hour)
+	if _, err := p.StatSnapshot(t.Context(), kept.Handle); !extensions.IsKind(err, extensions.KindNotFound) {
+		t.Errorf("30 days after its last use: %v", err)
+	}
+}

@@ -36,6 +36,7 @@ func (v *Vendor) room(source, id string) (*box.Box, error) {
 		if err != nil {
 			return nil, err
 		}
+		kept.used = v.clock.Now()
 		return v.shelf.Copy(name, kept.files.Root, homes)
 	}
 	return nil, fail(http.StatusBadRequest, "bad_request", "The fake has no such source.")

@@ -14,15 +14,16 @@ import (
 type snapshot struct {
 	id, of, session, region string // of: its sandbox's name
 	files                   *box.Box
-	made, ends              time.Time // ends zero = never
+	made, used              time.Time
+	keeps                   time.Duration // since the last use; 0 = for ever
 	status                  string
 }
 
 func (s *snapshot) told() map[string]any {
 	out := map[string]any{"id": s.id, "sourceSessionId": s.session, "region": s.region, "status": s.status, "sizeBytes": 1,
 		"createdAt": ms(s.made), "updatedAt": ms(s.made)}
-	if !s.ends.IsZero() {
-		out["expiresAt"] = ms(s.ends)
+	if s.keeps > 0 {
+		out["expiresAt"] = ms(s.used.Add(s.keeps))
 	}
 	return out
 }
@@ -40,13 +41,10 @@ func (v *Vendor) take(r *http.Request, body []byte) (answer, error) {
 	if err != nil {
 		return answer{}, err
 	}
-	kept := &snapshot{id: "snap_" + letters(24), of: s.name, session: s.sessionID, region: s.region, made: v.clock.Now(), status: "created"}
-	kept.ends = kept.made.Add(defaultKept)
-	if want.Expiration != nil {
-		kept.ends = kept.made.Add(time.Duration(*want.Expiration) * time.Millisecond)
-		if *want.Expiration == 0 {
-			kept.ends = time.Time{}
-		}
+	kept := &snapshot{id: "snap_" + letters(24), of: s.name, session: s.sessionID, region: s.region, made: v.clock.Now(), status: "created",
+		keeps: defaultKept}
+	if kept.used = kept.made; want.Expiration != nil {
+		kept.keeps = time.Duration(*want.Expiration) * time.Millisecond
 	}
 	v.halt(s, v.clock.Now())
 	s.status = "snapshotting"
@@ -80,7 +78,7 @@ func (v *Vendor) listSnapshots(r *http.Request, _ []byte) (answer, error) {
 // kept is the snapshot of an id, or the vendor's refusal.
 func (v *Vendor) kept(id string) (*snapshot, error) {
 	s := v.snapshots[id]
-	if s == nil || !s.ends.IsZero() && !v.clock.Now().Before(s.ends) {
+	if s == nil || s.keeps > 0 && !v.clock.Now().Before(s.used.Add(s.keeps)) {
 		return nil, fail(http.StatusGone, "snapshot_not_found", "Snapshot not found.")
 	}
 	return s, nil
