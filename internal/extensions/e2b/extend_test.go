@@ -2,6 +2,7 @@ package e2b_test
 
 import (
 	"fmt"
+	"sync"
 	"testing"
 	"time"
 
@@ -51,5 +52,32 @@ func TestADeadlineIsTheSameByAnotherClock(t *testing.T) {
 				t.Errorf("what the plan cuts: %v", err)
 			}
 		})
+	}
+}
+
+// Creates wait for their turns at the vendor, and no deadline with them.
+func TestADeadlineDoesNotWaitWithItsCreate(t *testing.T) {
+	t.Parallel()
+	cfg := at(t)
+	cfg.Values["plan"] = "hobby" // one create a second
+	b, err := e2b.New().Open(t.Context(), cfg)
+	must(t, err)
+	defer func() { must(t, b.Close()) }()
+	var all sync.WaitGroup
+	deadline := time.Now().Add(time.Minute)
+	for range 4 {
+		all.Go(func() {
+			spec := exttest.Spec(t, cfg)
+			spec.Deadline = deadline
+			if _, _, err := b.Provision(t.Context(), spec); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	for _, s := range vendorOf(cfg).Sandboxes() {
+		if late := s.Ends.Sub(deadline); late < 0 || late > 2*time.Second {
+			t.Errorf("one ends %s after its deadline", late)
+		}
 	}
 }

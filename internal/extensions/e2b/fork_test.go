@@ -2,7 +2,6 @@ package e2b_test
 
 import (
 	"net/http"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -10,7 +9,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/e2btest"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/vendortest"
 )
 
 // What a kill leaves of a fork, its snapshot too, is found by the fork's id and ended by its teardown; the same create
@@ -98,8 +96,8 @@ func TestTheSnapshotOfAForkGoesWithIt(t *testing.T) {
 	must(t, err)
 }
 
-// A fork whose turn comes, or whose snapshot is taken, after its deadline is asked for again: nothing of it is made.
-func TestAForkThatWaitedPastItsDeadlineLeavesNothing(t *testing.T) {
+// A fork whose deadline passes while its turn or its snapshot takes time is not asked for, and leaves nothing.
+func TestAForkThatComesTooLateIsNotMade(t *testing.T) {
 	t.Parallel()
 	cfg := at(t)
 	v := vendorOf(cfg)
@@ -108,25 +106,30 @@ func TestAForkThatWaitedPastItsDeadlineLeavesNothing(t *testing.T) {
 	defer func() { must(t, b.Close()) }()
 	source, _, err := b.Provision(t.Context(), task{ID: must1(extensions.NewID(nil))}.spec())
 	must(t, err)
-	const snapshot = "POST /sandboxes/{sandboxID}/snapshots"
-	v.Inject(e2btest.Fault{On: snapshot, Delay: time.Second, Pass: true})
-	var both sync.WaitGroup
-	for range 2 {
-		both.Go(func() {
-			fork := task{ID: must1(extensions.NewID(nil)), Fork: source.Encode()}.spec()
-			fork.Deadline = time.Now().Add(time.Second)
-			if h, _, err := b.Provision(t.Context(), fork); !extensions.IsKind(err, extensions.KindUnavailable) || !h.IsZero() {
+	const take = "POST /sandboxes/{sandboxID}/snapshots"
+	v.Inject(e2btest.Fault{On: take, Pass: true, Delay: 1200 * time.Millisecond})
+	var all sync.WaitGroup
+	for range 3 {
+		all.Go(func() {
+			spec := task{ID: must1(extensions.NewID(nil)), Fork: source.Encode()}.spec()
+			spec.Deadline = time.Now().Add(time.Second)
+			h, _, err := b.Provision(t.Context(), spec)
+			if !extensions.IsKind(err, extensions.KindUnavailable) || extensions.RemedyOf(err) == "" || !h.IsZero() {
 				t.Errorf("%s, %v", h.Encode(), err)
 			}
 		})
 	}
-	both.Wait()
-	asked := slices.DeleteFunc(v.Requests(), func(r vendortest.Request) bool { return r.On != snapshot })
-	if len(asked) > 1 || len(v.Snapshots()) != 0 || len(v.Sandboxes()) != 1 {
-		t.Errorf("%d snapshots were taken, %d are left, with %d sandboxes", len(asked), len(v.Snapshots()), len(v.Sandboxes()))
+	all.Wait()
+	asked := map[string]int{}
+	for _, r := range v.Requests() {
+		asked[r.On]++
 	}
-	_, err = b.Teardown(t.Context(), source)
-	must(t, err)
+	if asked[take] != 1 || asked["POST /sandboxes"] != 1 {
+		t.Errorf("%d snapshots and %d creates were asked for", asked[take], asked["POST /sandboxes"])
+	}
+	if kept := v.Snapshots(); len(kept) != 0 {
+		t.Errorf("%d snapshots are left", len(kept))
+	}
 }
 
 // A fork that is not listed yet is not gone: its snapshot stays with it, and it is found and ended once it is listed, or

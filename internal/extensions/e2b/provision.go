@@ -90,20 +90,15 @@ func (b *backend) create(ctx context.Context, spec extensions.Spec) (made string
 		}
 		template, labels[labelTemplate] = t.name, t.name
 	}
-	if err := inTime(spec); err != nil {
-		if spec.FromSandbox != "" {
-			left = b.dropped(context.WithoutCancel(ctx), template) != nil
-		}
-		return "", left, err
-	}
 	yes, no := true, false
-	timeout := seconds(spec.Deadline)
+	var timeout int32
 	in := api.NewSandbox{TemplateID: template, Timeout: &timeout, Metadata: &labels, Secure: &yes, AutoPause: &no,
 		Network: &api.SandboxNetworkConfig{AllowPublicTraffic: &no}}
 	allowOut(&in, spec.Network)
 	var out api.Sandbox
 	a, err := b.control.Do(ctx, rest.Call{Method: http.MethodPost, Path: []string{"sandboxes"}, In: in, Out: &out, Turn: b.creates,
-		Is: func() bool { return refName.MatchString(out.SandboxID) }})
+		Begin: func() error { timeout = seconds(spec.Deadline); return inTime(spec) },
+		Is:    func() bool { return refName.MatchString(out.SandboxID) }})
 	switch gone := a.Own && a.Status == http.StatusNotFound && spec.FromSnapshot == nil && spec.FromSandbox == ""; {
 	case gone && spec.Image != nil:
 		return "", false, extensions.Errorf(extensions.KindUnavailable, "the template of its image was removed meanwhile: %w", err).
@@ -118,14 +113,13 @@ func (b *backend) create(ctx context.Context, spec extensions.Spec) (made string
 	return out.SandboxID, left, err
 }
 
-// inTime refuses a create whose image or fork took longer than its deadline, which may be a short first one: asked again,
-// it has a later one.
+// inTime refuses a create whose deadline has passed while it waited.
 func inTime(spec extensions.Spec) error {
 	if time.Now().Before(spec.Deadline) {
 		return nil
 	}
-	return extensions.Errorf(extensions.KindUnavailable, "the deadline of the create passed while it waited for its image or its turn").
-		WithRemedy("create it again")
+	return extensions.Errorf(extensions.KindUnavailable, "the deadline of the create passed while it waited").
+		WithRemedy("create it again; of many at once, create fewer (terraform apply -parallelism)")
 }
 
 // everywhere is what default deny denies; allowed destinations take precedence.

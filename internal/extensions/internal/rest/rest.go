@@ -147,8 +147,11 @@ type Call struct {
 	Is func() bool
 	// Turn is the vendor's limit for calls of this kind, kept by waiting; nil = none. A call of another process
 	// does not wait for it, so the vendor's own refusal still counts.
-	Turn    *rate.Limiter
-	Turns   int           // how many it takes; 0 = one
+	Turn  *rate.Limiter
+	Turns int // how many it takes; 0 = one
+	// Begin is called when the turn has come, before In is written, which may so say what is true then. Its error ends the
+	// call, and nothing is sent; nil = there is nothing to do.
+	Begin   func() error
 	Timeout time.Duration // of this call; 0 = the client's
 }
 
@@ -178,6 +181,11 @@ func (c *Client) Do(ctx context.Context, k Call) (Answer, error) {
 	}
 	if err := ctx.Err(); err != nil {
 		return Answer{}, c.unsent(ctx, err)
+	}
+	if k.Begin != nil {
+		if err := k.Begin(); err != nil {
+			return Answer{}, err
+		}
 	}
 	if k.In != nil {
 		b, err := json.Marshal(k.In)
