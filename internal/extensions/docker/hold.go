@@ -6,7 +6,6 @@ import (
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
-	"github.com/moby/moby/client"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
@@ -76,18 +75,8 @@ func (b *Backend) thaw(ctx context.Context, id extensions.ID, key string) error 
 	if !whole || at.hold.key != key {
 		return nil
 	}
-	for _, c := range found.containers {
-		if !at.hold.thaw || c.State != container.StatePaused {
-			continue
-		}
-		err := b.use(ctx, c)
-		if err == nil {
-			_, err = b.engine.ContainerUnpause(ctx, c.ID, client.ContainerUnpauseOptions{})
-		}
-		if err == nil {
-			err = b.wake(ctx, c)
-		}
-		if err != nil && !errdefs.IsConflict(err) && !errdefs.IsNotFound(err) {
+	if at.hold.thaw {
+		if err := b.unpauseAll(ctx, found); err != nil {
 			return err
 		}
 	}

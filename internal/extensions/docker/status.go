@@ -78,6 +78,7 @@ func (b *Backend) observe(ctx context.Context, h extensions.Handle, found object
 	o := extensions.Observation{ID: h.ID, Handle: h}
 	agent := found.agent()
 	at, whole := found.standing()
+	runs, paused := found.in(container.StateRunning), found.in(container.StatePaused)
 	if agent.ID != "" {
 		o.StartedAt = time.Unix(agent.Created, 0).UTC()
 	}
@@ -90,12 +91,15 @@ func (b *Backend) observe(ctx context.Context, h extensions.Handle, found object
 	case !whole:
 		o.Phase, o.Reason = extensions.PhaseProvisioning, "its creation is under way, or was never finished"
 		o.Deadline, _ = time.Parse(time.RFC3339, agent.Labels[extensions.LabelInitialExpires])
-	case agent.State == container.StateRunning:
+	case agent.State == container.StateRunning && (paused == "" || at.hold.thaw):
 		o.Phase = extensions.PhaseReady
 	case agent.State == container.StatePaused && at.hold.thaw: // for a moment
 		o.Phase = extensions.PhaseReady
-	case agent.State == container.StatePaused:
-		o.Phase, o.Reason = extensions.PhasePaused, ""
+	case agent.State == container.StatePaused || agent.State == container.StateRunning:
+		o.Phase = extensions.PhasePaused
+		if runs != "" { // a run was killed on its way; what is shown as paused can be resumed as a whole
+			o.Reason = fmt.Sprintf("it is paused, and the service %s still runs: pause or resume it again", runs)
+		}
 	default:
 		end := b.ended(ctx, agent.ID)
 		o.Phase, o.EndedAt, o.Reason = extensions.PhaseFailed, end.at, "the container of its agent "+end.why
@@ -121,6 +125,16 @@ func (b *Backend) observe(ctx context.Context, h extensions.Handle, found object
 		}
 	}
 	return o
+}
+
+// in names a service whose container is in a state, "" = none.
+func (o objects) in(state container.ContainerState) string {
+	for _, c := range o.containers {
+		if c.State == state {
+			return extensions.Clean(c.Labels[labelService], 80)
+		}
+	}
+	return ""
 }
 
 // broken says what has failed of a sandbox that runs, "" = nothing. A service that ended successfully is done.
