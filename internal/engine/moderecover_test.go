@@ -49,6 +49,9 @@ func TestAPauseThatDiedIsFollowedOnceItsPlaceCanBeAsked(t *testing.T) {
 			}
 			if !overdue {
 				b.metered(s.ID, engine.Running, engine.Paused)
+				if calls, err := vendor.At(b.vendor).Calls(); err != nil || calls[vendor.OpPause] != 2 {
+					t.Errorf("paused %d times, want twice: the first may have reached only a part of it (%v)", calls[vendor.OpPause], err)
+				}
 				if got, err := b.Lookup(t.Context(), s.ID, "", ""); err != nil || got.Mode != "paused" {
 					t.Errorf("it is %q, %v", got.Mode, err)
 				}

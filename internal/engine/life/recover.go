@@ -124,7 +124,8 @@ func (m *Manager) recoverRow(ctx context.Context, l *ledger.Ledger, row ledger.S
 }
 
 // realign sets the backend's deadline and generation to those of the ledger, and returns the deadline that then
-// holds: that of a place which can only move it later, and has. o is what the place shows.
+// holds: that of a place which can only move it later, and has. What is paused is paused once more, as a
+// change of mode that died may have reached only a part of it. o is what the place shows.
 func (m *Manager) realign(ctx context.Context, row ledger.Sandbox, o extensions.Observation) (deadline time.Time, err error) {
 	deadline = row.ExpiresAt
 	if !lifecycle.Usable(row.State) || lifecycle.Overdue(m.book.Now(), deadline) {
@@ -133,6 +134,11 @@ func (m *Manager) realign(ctx context.Context, row ledger.Sandbox, o extensions.
 	b, err := m.places.Open(ctx, placeOf(row))
 	if err != nil {
 		return deadline, err
+	}
+	if modeOf(o) == ledger.Paused {
+		if _, err := b.Pause(ctx, row.Handle); err != nil && !absent(err) {
+			return deadline, err
+		}
 	}
 	if b.Binding.Descriptor.Has(extensions.PowerGenerationSet) {
 		// A conflict means that it carries this generation or a later one.
