@@ -14,7 +14,7 @@ type sweepView struct {
 	DryRun    bool        `json:"dry_run"`
 	Ended     []engine.ID `json:"ended"`
 	Settled   []engine.ID `json:"settled"`
-	Snapshots []string    `json:"snapshots"` // deleted, as they were past their time
+	Snapshots []string    `json:"snapshots"` // deleted, as they were past their time, or gone already
 	Orphans   []string    `json:"orphans"`
 	Failures  []string    `json:"failures"`
 }
@@ -24,9 +24,10 @@ func (a *app) sweepCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "sweep",
 		Short: "End overdue sandboxes, settle those that ended by themselves, report orphans",
-		Long: `Ends overdue sandboxes of the ledger, and deletes snapshots past their retention. It
-reports sandboxes that are not in the ledger as orphans and leaves them alone. In a
-database it also creates or migrates the ledger's tables. Run it from cron or CI.`,
+		Long: `Ends overdue sandboxes of the ledger, deletes snapshots past their retention, and settles
+what is gone. It reports sandboxes that are not in the ledger as orphans and leaves them
+alone. In a database it also creates or migrates the ledger's tables. Run it from cron or
+CI.`,
 		Args: args(cobra.NoArgs),
 		RunE: func(c *cobra.Command, _ []string) error {
 			sweep := func(e *engine.Engine) error {

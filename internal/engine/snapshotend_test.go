@@ -3,12 +3,15 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
 
 // What platform credit pays for must end: a plan and an apply refuse a snapshot without an end, and one that would lose
@@ -201,6 +204,51 @@ func TestASnapshotThatUseKeepsIsKept(t *testing.T) {
 	if _, err := b.LookupSnapshot(t.Context(), snap.ID); !extensions.IsKind(err, extensions.KindNotFound) {
 		t.Errorf("the ledger still has it: %v", told(err))
 	}
+	b.accounted()
+	b.clean()
+}
+
+// A sweep settles what is gone without the ledger: deleted at its place, or by a run that could not record it. What it cannot
+// look up, it leaves alone.
+func TestASweepSettlesSnapshotsThatAreGone(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, onLedger("sqlite://"+t.TempDir()+"/ledger.db"))
+	b.fund()
+	there := b.create(engine.Request{Profile: "profile.quickstart", Name: "two"})
+	kept := b.keep(there, engine.SnapshotRequest{})
+	if r, err := b.machine().Sweep(t.Context(), false, nil); err != nil || len(r.Snapshots) > 0 {
+		t.Errorf("on another machine it settles %v, %v", r.Snapshots, told(err))
+	}
+	s := b.create(engine.Request{Name: "one"})
+	snap, other := b.keep(s, engine.SnapshotRequest{Retention: "30d"}), b.keep(s, engine.SnapshotRequest{Retention: "30d"})
+	if _, err := b.elsewhere().DeleteSnapshot(t.Context(), snap, false); err != nil || b.keeps() != 1 {
+		t.Fatalf("%v; %d are kept", told(err), b.keeps())
+	}
+	swept := func(dry bool, want ...string) {
+		t.Helper()
+		r, err := b.reopen().Sweep(t.Context(), dry, nil)
+		if err != nil || !slices.Equal(r.Snapshots, want) {
+			t.Errorf("dry run %t: it says %v, %v; want %v", dry, r.Snapshots, told(err), want)
+		}
+	}
+	b.script(saasstub.Rule{Op: vendor.OpGetSnapshot, Do: vendor.DoUnreachable})
+	swept(false)
+	b.script()
+	swept(true, snap.ID)
+	swept(false, snap.ID)
+	swept(false)
+	if all, err := b.Snapshots(t.Context(), false); err != nil || len(all) != 2 || all[0].ID != kept.ID || all[1].ID != other.ID {
+		t.Errorf("listed are %+v, %v", all, told(err))
+	}
+	if u, err := b.Usage(t.Context(), engine.UsageQuery{By: []string{"component"}, Component: "snapshot"}); err != nil || len(u.Settled) != 1 {
+		t.Errorf("settled are %+v, %v", u.Settled, told(err))
+	}
+	for _, left := range []engine.SnapshotView{other, kept} {
+		if _, err := b.DeleteSnapshot(t.Context(), left, false); err != nil {
+			t.Error(told(err))
+		}
+	}
+	b.end(s, there)
 	b.accounted()
 	b.clean()
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
@@ -18,7 +17,7 @@ import (
 )
 
 // DeleteSnapshot removes a snapshot; one already gone is success. It needs no live sandbox, and the ledger
-// never blocks it: a ledger that does not know the snapshot, or cannot be written, learns of it later.
+// never blocks it: a ledger that cannot be written learns of it by a sweep.
 // replaced says that the caller is about to take another in its place, of v.SandboxID ("" = not known yet): that must
 // not have ended, and the ledger must be able to record it. The notices report an end that is not recorded yet.
 func (m *Manager) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced bool) ([]notice.Notice, error) {
@@ -61,10 +60,12 @@ func (m *Manager) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced b
 			return nil, err.WithRemedy("%s; then apply again. To delete it without a replacement, destroy it: that needs no ledger", err.Remedy)
 		}
 	}
-	if !absent(err) {
-		m.log.Warn("the snapshot is being deleted without the ledger", slog.String("snapshot", v.ID), slog.Any("error", err))
+	if gone := b.RemoveSnapshot(ctx, v.ID, h); gone != nil || absent(err) {
+		return nil, gone
 	}
-	return nil, b.RemoveSnapshot(ctx, v.ID, h)
+	return []notice.Notice{{Summary: "The deletion of snapshot " + v.ID + " is not recorded",
+		Detail: fmt.Sprintf("The snapshot is gone, but the ledger still counts it: %s. What to do: run `sandboxer sweep` once the ledger can be "+
+			"read and written. It settles the snapshot.", err)}}, nil
 }
 
 func (m *Manager) snapshotToEnd(ctx context.Context, id string) (*ledger.Ledger, ledger.Snapshot, error) {

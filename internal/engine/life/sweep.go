@@ -2,6 +2,7 @@ package life
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -15,7 +16,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Sweep ends overdue and failed sandboxes, settles those that ended by themselves and reports orphans. A
+// Sweep ends overdue and failed sandboxes, settles those that ended by themselves, and snapshots likewise, and reports orphans. A
 // failing place does not stop the others. A dry run writes nothing.
 func (m *Manager) Sweep(ctx context.Context, dryRun bool, notify notice.Notify) (SweepReport, error) {
 	report := SweepReport{DryRun: dryRun}
@@ -63,6 +64,9 @@ func (m *Manager) Sweep(ctx context.Context, dryRun bool, notify notice.Notify) 
 	for _, s := range lapsed {
 		m.sweepSnapshot(ctx, l, s, dryRun, &report)
 	}
+	if err := m.settleGone(ctx, l, dryRun, &report); err != nil {
+		return report, err
+	}
 	rows, err := l.List(ctx, ledger.Filter{Account: m.account, Live: true})
 	if err != nil {
 		return report, err
@@ -94,6 +98,42 @@ func (m *Manager) sweepSnapshot(ctx context.Context, l *ledger.Ledger, s ledger.
 	case dryRun || now.State == ledger.SnapshotDeleted:
 		report.Snapshots = append(report.Snapshots, s.ID)
 	}
+}
+
+// settleGone settles snapshots that are gone without the ledger: deleted at their place, or by a run that could not record it.
+// One that cannot be looked up is not gone.
+func (m *Manager) settleGone(ctx context.Context, l *ledger.Ledger, dryRun bool, report *SweepReport) error {
+	all, err := l.ListSnapshots(ctx, ledger.SnapshotFilter{Account: m.account, Live: true})
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, overdueTime)
+	defer cancel()
+	silent := map[place.Address]bool{}
+	for _, s := range all {
+		at := place.Address{Binding: s.Extension, Account: s.Account, Host: s.HostRef}
+		if s.State != ledger.SnapshotReady || slices.Contains(report.Snapshots, s.ID) || silent[at] {
+			continue
+		}
+		b, err := m.places.Open(ctx, at)
+		if err != nil {
+			continue // a place that cannot be opened from here is not this run's to judge
+		}
+		_, gone := b.StatSnapshot(ctx, s.Handle)
+		silent[at] = unreachable(gone) && !errors.Is(gone, extensions.ErrElsewhere)
+		if !absent(gone) {
+			continue
+		}
+		if !dryRun {
+			_, err = m.endSnapshot(ctx, l, b, s, nil, nil)
+		}
+		if err != nil {
+			report.Failures = append(report.Failures, fmt.Sprintf("%s (%s): %s", s.ID, s.Name, err))
+			continue
+		}
+		report.Snapshots = append(report.Snapshots, s.ID)
+	}
+	return nil
 }
 
 func (m *Manager) sweepRow(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, dryRun bool, notify notice.Notify,

@@ -123,7 +123,7 @@ type SweepReport struct {
 	DryRun  bool
 	Ended   []extensions.ID // overdue ones that it tore down (or, in a dry run, would)
 	Settled []extensions.ID // ended by themselves, now settled
-	// Snapshots are those that it deleted (or, in a dry run, would): past their time, or left by a failure.
+	// Snapshots are those that it deleted or settled (or, in a dry run, would): past their time, left by a failure, or gone.
 	Snapshots []string
 	Orphans   []string // exist there, unknown to the ledger; a sweep never deletes them
 	Failures  []string

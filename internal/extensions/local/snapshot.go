@@ -246,7 +246,8 @@ func (s settings) resolveSnapshot(h extensions.SnapshotHandle) error {
 		return extensions.Errorf(extensions.KindInvalid, "this version does not read this snapshot handle of %s", Handler)
 	}
 	if d.Machine != machineID() || d.Root != s.root {
-		return extensions.Errorf(extensions.KindUnreachable, "the snapshot %s is on another machine or in the folder %s", h.ID, d.Root).
+		return extensions.Errorf(extensions.KindUnreachable, "the snapshot %s is on another machine or in the folder %s: %w", h.ID, d.Root,
+			extensions.ErrElsewhere).
 			WithRemedy("use the machine, user and state folder that created it")
 	}
 	return nil
