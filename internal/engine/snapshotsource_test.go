@@ -58,6 +58,30 @@ func TestASandboxThatASnapshotStoppedGoesOn(t *testing.T) {
 	}
 }
 
+// A whole snapshot is kept although its sandbox could not be resumed, which is told.
+func TestASnapshotIsKeptWhoseSandboxDoesNotGoOn(t *testing.T) {
+	t.Parallel()
+	b := newStops(t)
+	s := b.create(engine.Request{Name: "one"})
+	b.script(saasstub.Rule{Op: vendor.OpResume, Do: vendor.DoConflict})
+	snap := b.keep(s, engine.SnapshotRequest{})
+	if snap.State != "ready" || b.keeps() != 1 || !strings.Contains(notices(snap.Notices), "could not be resumed") {
+		t.Errorf("it is %s, told %s; %d are kept", snap.State, notices(snap.Notices), b.keeps())
+	}
+	b.script()
+	if _, err := b.SetMode(t.Context(), s.Receipt, engine.Running, nil); err != nil {
+		t.Error(told(err))
+	}
+	if o := b.object(); o.State != vendor.StateRunning {
+		t.Errorf("its sandbox is %s", o.State)
+	}
+	if _, err := b.DeleteSnapshot(t.Context(), snap, false); err != nil {
+		t.Error(told(err))
+	}
+	b.end(s)
+	b.clean()
+}
+
 // Where the place of a snapshot of a dead run cannot be reached, its operation stays open: the next run that can reach it removes
 // what was taken, and lets its sandbox go on.
 func TestASnapshotOfADeadRunIsSettledOnceItsPlaceIsReached(t *testing.T) {

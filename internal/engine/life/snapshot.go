@@ -5,12 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/notice"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/plan"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/profile"
@@ -102,7 +104,7 @@ func (m *Manager) Snapshot(ctx context.Context, rec plan.Receipt, req SnapshotRe
 	if err := failpoint.Hit(ctx, pointSnapshotBegun); err != nil {
 		return m.snapshotFailed(ctx, l, b, s, op.Holder, err)
 	}
-	made, err := m.takeSnapshot(ctx, l, b, row, s, req)
+	made, told, err := m.takeSnapshot(ctx, l, b, row, s, req)
 	if err != nil {
 		return m.snapshotFailed(ctx, l, b, s, op.Holder, err)
 	}
@@ -111,7 +113,9 @@ func (m *Manager) Snapshot(ctx context.Context, rec plan.Receipt, req SnapshotRe
 		s.Handle = made.Handle
 		return m.snapshotFailed(ctx, l, b, s, op.Holder, notRecorded(err))
 	}
-	return snapshotView(kept), failpoint.Hit(ctx, pointSnapshotKept)
+	out := snapshotView(kept)
+	out.Notices = told
+	return out, failpoint.Hit(ctx, pointSnapshotKept)
 }
 
 // pending is a snapshot whose operation this run has begun.
@@ -140,9 +144,9 @@ func (m *Manager) keepSnapshot(ctx context.Context, b *place.Backend, p pending,
 	return applySnapshot(ctx, p.op.Ledger, c)
 }
 
-// takeSnapshot asks the place, and lets a sandbox go on that it stopped.
+// takeSnapshot asks the place, and lets a sandbox go on that it stopped. told says that it does not: the snapshot is whole.
 func (m *Manager) takeSnapshot(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox, s ledger.Snapshot,
-	req SnapshotRequest) (made extensions.Snapshot, err error) {
+	req SnapshotRequest) (made extensions.Snapshot, told []notice.Notice, err error) {
 	err = book.Guarded(ctx, l, func(ctx context.Context) (err error) {
 		made, err = b.Snapshot(ctx, row.Handle, extensions.SnapshotSpec{ID: s.ID, Name: s.Name, Account: s.Account, CreatedAt: s.CreatedAt,
 			Kind: extensions.SnapshotKind(req.Kind), Live: req.Live})
@@ -151,10 +155,12 @@ func (m *Manager) takeSnapshot(ctx context.Context, l *ledger.Ledger, b *place.B
 	if err == nil {
 		err = failpoint.Hit(ctx, pointSnapshotMade)
 	}
-	if werr := m.goOn(ctx, l, b, row); err == nil {
-		err = werr
+	if stays := m.goOn(ctx, l, b, row); stays != nil {
+		told = append(told, notice.Notice{Summary: "Its sandbox does not go on",
+			Detail: fmt.Sprintf("The snapshot stopped sandbox %s, which could not be resumed: %s. What to do: run `sandboxer sandbox resume %[1]s`.",
+				row.ID, stays)})
 	}
-	return made, err
+	return made, told, err
 }
 
 // archAt returns the architecture of a sandbox's place, as far as it is known without asking.

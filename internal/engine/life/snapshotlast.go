@@ -31,7 +31,7 @@ func (m *Manager) lastSnapshot(ctx context.Context, b *place.Backend, row ledger
 		_, lerr := m.notTaken(ctx, p, err)
 		return SnapshotView{}, errors.Join(err, lerr)
 	}
-	made, err := m.takeSnapshot(ctx, p.op.Ledger, b, row, p.s, req)
+	made, _, err := m.takeSnapshot(ctx, p.op.Ledger, b, row, p.s, req)
 	kept := p.s
 	if err == nil {
 		kept, err = m.keepSnapshot(ctx, b, p, made, nil)

@@ -103,7 +103,7 @@ type SnapshotView struct {
 	ExpiresAt time.Time
 	EndedAt   time.Time
 	AllowEnd  bool            // it was allowed to end its sandbox
-	Notices   []notice.Notice // of the run that took it, about a sandbox that it ended
+	Notices   []notice.Notice // of the run that took it, about its sandbox
 }
 
 // HostView is a registered host with its probed facts.
