@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"embed"
+	"fmt"
 	"maps"
 	"net/netip"
 	"slices"
@@ -40,19 +41,32 @@ func program(name string) string { return shtext.Join([]*shtext.Files{scripts}, 
 //go:embed seccomp.json
 var seccomp string
 
-// create makes the container of one service under our loop. Only a container shows who its image's users are: one
-// that would be root on the host is made again for another.
-func (m *making) create(ctx context.Context, s service, name string) (id string, who owner, err error) {
+// create makes the container of one service. Only a container shows who its image's users are: one that would be root on
+// the host is made again for another, and one for a name by the numbers that the name has now, since an engine would look
+// it up again for each command, in a file that programs inside may have changed.
+func (m *making) create(ctx context.Context, s service, name string, how func(service, string) client.ContainerCreateOptions) (
+	id string, who owner, err error) {
 	user := m.user(s)
+	var groups []string
 	for {
-		if id, err = m.createAs(ctx, m.looped(s, user), name); err != nil {
+		o := how(s, user)
+		o.HostConfig.GroupAdd = groups
+		if id, err = m.createAs(ctx, o, name); err != nil {
 			return id, who, err
 		}
-		who, err = m.engine.ownerIn(ctx, m.images[s.Image].id, id, user)
-		if err != nil || who.uid != 0 || m.rootAllowed(s) || user == defaultUser {
+		was := user
+		if who, err = m.engine.ownerIn(ctx, m.images[s.Image].id, id, user); err != nil {
 			return id, who, err
 		}
-		user = defaultUser
+		switch {
+		case who.uid == 0 && !m.rootAllowed(s):
+			user, groups = defaultUser, nil
+		case who.uid != 0 && who.named:
+			user, groups = fmt.Sprintf("%d:%d", who.uid, who.gid), who.groups
+		}
+		if user == was {
+			return id, who, nil
+		}
 		if _, err = m.engine.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true}); err != nil {
 			return id, who, err
 		}
@@ -97,22 +111,13 @@ func (m *making) enter(cfg *container.Config, img image, command []string) {
 	}
 }
 
-// createShared makes the container of a service whose image has no shell.
-func (m *making) createShared(ctx context.Context, s service, name string) (string, error) {
-	user := m.user(s)
+// shared configures the container of a service whose image has no shell.
+func (m *making) shared(s service, user string) client.ContainerCreateOptions {
 	o := m.base(s, m.madeOf(s), user)
 	o.Config.Cmd = s.Command
 	o.Config.Labels[labelShared] = "true"
 	o.HostConfig.PidMode = container.PidMode("container:" + m.agentID)
-	id, err := m.createAs(ctx, o, name)
-	if err != nil {
-		return id, err
-	}
-	if who, err := m.engine.ownerIn(ctx, m.images[s.Image].id, id, user); err != nil || who.uid != 0 || m.rootAllowed(s) {
-		return id, err
-	}
-	return id, extensions.Errorf(extensions.KindUnsupported, "the image %s would run as root on the host", extensions.Clean(s.Image, 200)).
-		WithRemedy("set the option user, or use an image with a user of its own")
+	return o
 }
 
 func (m *making) base(s service, img image, user string) client.ContainerCreateOptions {

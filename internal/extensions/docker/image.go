@@ -1,11 +1,13 @@
 package docker
 
 import (
+	"archive/tar"
 	"bufio"
 	"context"
 	"errors"
 	"io"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -107,6 +109,8 @@ func (e *engine) lacks(ctx context.Context, id, at string) bool {
 type owner struct {
 	uid, gid int
 	home     string
+	named    bool     // by a name, not by a number
+	groups   []string // numbers of the further groups of a name
 }
 
 // maxPasswd bounds what is read of a container's file of users, in bytes.
@@ -131,20 +135,18 @@ func (e *engine) ownerIn(ctx context.Context, image, container, user string) (ow
 	return who, err
 }
 
-// owner returns the ids of a user as Docker resolves "name", "uid", "name:group" or "uid:gid".
+// owner returns the ids of a user as Docker resolves "name", "uid", "name:group" or "uid:gid": the first line that matches
+// wins, what is no number is 0, and of a larger number the lowest 32 bits count.
 func (e *engine) owner(ctx context.Context, container, user string) (owner, error) {
-	name, group, grouped := strings.Cut(user, ":")
-	who := owner{home: "/"}
-	if n, err := strconv.Atoi(name); err == nil {
-		who.uid = n
-	}
+	parts := strings.Split(user, ":")
+	name, group := parts[0], at(parts, 1)
+	uid, bad := strconv.Atoi(name)
+	who := owner{uid: int(uint32(uid)), home: "/", named: bad != nil && name != ""}
 	found, err := e.lines(ctx, container, "/etc/passwd", func(f []string) bool {
-		uid, err := strconv.Atoi(at(f, 2))
-		if err != nil || at(f, 0) != name && (at(f, 2) != name || name == "") && !(name == "" && uid == 0) {
+		if who.named && f[0] != name || !who.named && number(at(f, 2)) != uid {
 			return false
 		}
-		who.uid = uid
-		who.gid, _ = strconv.Atoi(at(f, 3))
+		who.uid, who.gid = int(uint32(number(at(f, 2)))), int(uint32(number(at(f, 3))))
 		if home := at(f, 5); path.IsAbs(home) {
 			who.home = path.Clean(home)
 		}
@@ -153,26 +155,41 @@ func (e *engine) owner(ctx context.Context, container, user string) (owner, erro
 	if err != nil {
 		return who, err
 	}
-	if _, bad := strconv.Atoi(name); bad != nil && !found && name != "" && name != "root" {
-		return who, extensions.Errorf(extensions.KindUnsupported, "the image has no user %q", extensions.Clean(name, 80)).
-			WithRemedy("set the option user to a user of the image, or to uid:gid")
+	if who.named && !found && name != "root" {
+		return who, lacksUser("user", name)
 	}
-	if !grouped {
+	gid, bad := strconv.Atoi(group)
+	if bad == nil {
+		who.gid = int(uint32(gid))
+	}
+	if bad == nil || group == "" && !who.named {
 		return who, nil
 	}
-	if n, err := strconv.Atoi(group); err == nil {
-		who.gid = n
-		return who, nil
-	}
-	_, err = e.lines(ctx, container, "/etc/group", func(f []string) bool {
-		gid, err := strconv.Atoi(at(f, 2))
-		if err == nil && at(f, 0) == group {
-			who.gid = gid
-			return true
+	found, err = e.lines(ctx, container, "/etc/group", func(f []string) bool {
+		gid := int(uint32(number(at(f, 2))))
+		if group == "" && slices.Contains(strings.Split(at(f, 3), ","), name) {
+			who.groups = append(who.groups, strconv.Itoa(gid))
 		}
-		return false
+		if group == "" || f[0] != group {
+			return false
+		}
+		who.gid = gid
+		return true
 	})
+	if err == nil && group != "" && !found {
+		err = lacksUser("group", group)
+	}
 	return who, err
+}
+
+func lacksUser(what, name string) error {
+	return extensions.Errorf(extensions.KindUnsupported, "the image has no %s %q", what, extensions.Clean(name, 80)).
+		WithRemedy("set the option user to a user of the image, or to uid:gid")
+}
+
+func number(text string) int {
+	n, _ := strconv.Atoi(text)
+	return n
 }
 
 func at(fields []string, i int) string {
@@ -193,15 +210,16 @@ func (e *engine) lines(ctx context.Context, container, file string, match func([
 		return false, err
 	}
 	defer func() { _ = r.Content.Close() }()
-	text := bufio.NewScanner(io.LimitReader(r.Content, maxPasswd)) // one file of a tar: its header is no line of a user
+	in := tar.NewReader(r.Content)
+	if _, err := in.Next(); err != nil {
+		return false, err
+	}
+	text := bufio.NewScanner(io.LimitReader(in, maxPasswd))
+	text.Buffer(nil, maxPasswd)
 	for text.Scan() {
-		line := text.Text()
-		if i := strings.LastIndexByte(line, 0); i >= 0 {
-			line = line[i+1:]
-		}
-		if match(strings.Split(line, ":")) {
+		if line := strings.TrimSpace(text.Text()); line != "" && match(strings.Split(line, ":")) {
 			return true, nil
 		}
 	}
-	return false, nil
+	return false, text.Err()
 }

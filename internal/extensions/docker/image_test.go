@@ -1,10 +1,60 @@
 package docker
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
 )
+
+// withUsers is an image that runs as app, and whose files of users everybody may change.
+func withUsers(t *testing.T, passwd, group string) *extensions.Image {
+	t.Helper()
+	name := fmt.Sprintf("sandboxer-test-users-%d-%d:1", os.Getpid(), siteNo.Add(1))
+	made := docker(t, "create", "--network", "none", here.image(t), "true")
+	for file, text := range map[string]string{"passwd": passwd, "group": group} {
+		from := filepath.Join(t.TempDir(), file)
+		must(t, os.WriteFile(from, []byte(text), 0o666))
+		must(t, os.Chmod(from, 0o666))
+		docker(t, "cp", from, made+":/etc/"+file)
+	}
+	docker(t, "commit", "--change", "USER app", made, name)
+	docker(t, "rm", made)
+	t.Cleanup(func() { docker(t, "image", "rm", name) })
+	return &extensions.Image{Pull: name}
+}
+
+func TestNoFileOfUsersMakesAnImageRoot(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	const app, ask = "app:x:1000:1000::/:/bin/sh\n", "stat -c %u /proc/1; id -u; id -G"
+	for what, test := range map[string]struct{ passwd, group, want string }{
+		"no number":              {"app:x::0::/:/bin/sh\n" + app, "", "1000\n1000\n1000"},
+		"a space before":         {" app:x:0:0::/:/bin/sh\n" + app, "", "1000\n1000\n1000"},
+		"a NUL before":           {"x\x00" + app + "app:x:0:0::/:/bin/sh\n", "", "1000\n1000\n1000"},
+		"a number of more bits":  {"app:x:4294967296:0::/:/bin/sh\n" + app, "", "1000\n1000\n1000"},
+		"a file that is changed": {strings.ReplaceAll(app, "1000", "1234"), "more:x:2000:other,app\n", "1234\n1234\n1234 2000"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			h := s.become(t, b, exttest.Spec(t, s.config, exttest.With(func(spec *extensions.Spec) {
+				spec.Image = withUsers(t, test.passwd, test.group)
+			})))
+			if got := inside(t, b, h, "", ask); got != test.want {
+				t.Errorf("it starts as %q, want %q", got, test.want)
+			}
+			inside(t, b, h, "", "echo 'app:x:0:0::/:/bin/sh' >/etc/passwd; echo 'root:x:0:app' >/etc/group")
+			if got := inside(t, b, h, "", ask); got != test.want {
+				t.Errorf("after its files were changed it is %q, want %q", got, test.want)
+			}
+		})
+	}
+}
 
 func TestPullErrorsAreToldApart(t *testing.T) {
 	t.Parallel()

@@ -202,7 +202,7 @@ func (m *making) make(ctx context.Context) error {
 		}
 	}
 	m.step("agent")
-	id, who, err := m.create(ctx, m.agent, string(spec.ID)+nameNew)
+	id, who, err := m.create(ctx, m.agent, string(spec.ID)+nameNew, m.looped)
 	if err != nil {
 		return err
 	}
@@ -245,10 +245,10 @@ func (m *making) make(ctx context.Context) error {
 // the agent's namespace instead, and end with it.
 func (m *making) makeService(ctx context.Context, s service) error {
 	name := string(m.plan.spec.ID) + nameService + s.Name
-	id, _, err := m.create(ctx, s, name)
+	id, _, err := m.create(ctx, s, name, m.looped)
 	if err == nil && m.engine.lacks(ctx, id, "/bin/sh") {
 		if _, err = m.engine.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true}); err == nil {
-			id, err = m.createShared(ctx, s, name)
+			id, _, err = m.create(ctx, s, name, m.shared)
 		}
 	}
 	if err == nil {
