@@ -150,10 +150,13 @@ type ended struct {
 	idle bool // by our loop, because nobody used it: a program may end with the same code
 }
 
-func (b *Backend) ended(ctx context.Context, id string) ended {
+func (b *Backend) ended(ctx context.Context, id string) (ended, error) {
 	r, err := b.engine.ContainerInspect(ctx, id, client.ContainerInspectOptions{})
-	if err != nil || r.Container.State == nil {
-		return ended{}
+	if errdefs.IsNotFound(err) || err == nil && r.Container.State == nil {
+		return ended{}, extensions.Errorf(extensions.KindUnavailable, "one of its containers has just changed").WithRemedy("look again")
+	}
+	if err != nil {
+		return ended{}, asked(err)
 	}
 	s := r.Container.State
 	e := ended{code: s.ExitCode, why: fmt.Sprintf("ended with exit code %d", s.ExitCode)}
@@ -165,7 +168,7 @@ func (b *Backend) ended(ctx context.Context, id string) ended {
 	if s.Error != "" {
 		e.why += ": " + extensions.Clean(s.Error, 200)
 	}
-	return e
+	return e, nil
 }
 
 // remove removes all of a sandbox's objects. What somebody else just removed is success.

@@ -33,7 +33,7 @@ func (b *Backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 		switch o.Phase {
 		case extensions.PhaseReady:
 			return b.unready(ctx, spec, h, found)
-		case extensions.PhaseProvisioning:
+		case extensions.PhaseProvisioning, extensions.PhaseUnreachable:
 			return o.Reason, nil
 		case extensions.PhaseFailed, extensions.PhaseTerminated:
 			return "", extensions.Errorf(extensions.KindFailed, "%s", o.Reason).WithRemedy("see its log")

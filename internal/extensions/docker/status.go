@@ -51,8 +51,7 @@ func (b *Backend) status(ctx context.Context, handles []extensions.Handle) ([]ex
 	}
 	for _, h := range handles {
 		if err := b.resolve(ctx, h); err != nil {
-			list = append(list, extensions.Observation{ID: h.ID, Handle: h, Phase: extensions.PhaseUnreachable, Reason: err.Error(),
-				Err: failed("status", h.ID, err)})
+			list = append(list, unseen(extensions.Observation{ID: h.ID, Handle: h}, err))
 			continue
 		}
 		found := objects{id: h.ID}
@@ -70,7 +69,14 @@ func (b *Backend) observed(ctx context.Context, h extensions.Handle) (extensions
 	if err != nil {
 		return extensions.Observation{}, err
 	}
-	return b.observe(ctx, h, found), nil
+	o := b.observe(ctx, h, found)
+	return o, o.Err
+}
+
+// unseen is an observation that failed, which is no verdict on the sandbox.
+func unseen(o extensions.Observation, err error) extensions.Observation {
+	o.Phase, o.Reason, o.Err = extensions.PhaseUnreachable, err.Error(), failed("status", o.ID, err)
+	return o
 }
 
 // observe says what became of a sandbox.
@@ -101,7 +107,10 @@ func (b *Backend) observe(ctx context.Context, h extensions.Handle, found object
 			o.Reason = fmt.Sprintf("it is paused, and the service %s still runs: pause or resume it again", runs)
 		}
 	default:
-		end := b.ended(ctx, agent.ID)
+		end, err := b.ended(ctx, agent.ID)
+		if err != nil {
+			return unseen(o, err)
+		}
 		o.Phase, o.EndedAt, o.Reason = extensions.PhaseFailed, end.at, "the container of its agent "+end.why
 		end.into(&o, at, agent.Labels)
 	}
@@ -109,7 +118,10 @@ func (b *Backend) observe(ctx context.Context, h extensions.Handle, found object
 		o.Generation, o.Deadline, o.Since = at.generation, at.deadline, at.since
 	}
 	if o.Phase == extensions.PhaseReady {
-		if why := b.broken(ctx, found); why != "" {
+		switch why, err := b.broken(ctx, found); {
+		case err != nil:
+			return unseen(o, err)
+		case why != "":
 			o.Phase, o.Reason = extensions.PhaseFailed, why
 		}
 	}
@@ -138,19 +150,23 @@ func (o objects) in(state container.ContainerState) string {
 }
 
 // broken says what has failed of a sandbox that runs, "" = nothing. A service that ended successfully is done.
-func (b *Backend) broken(ctx context.Context, found objects) string {
+func (b *Backend) broken(ctx context.Context, found objects) (string, error) {
 	for _, c := range found.containers {
 		if c.State == container.StateRunning || c.State == container.StatePaused {
 			continue
 		}
-		if end := b.ended(ctx, c.ID); end.code != 0 || end.at.IsZero() {
-			return fmt.Sprintf("the service %s %s", extensions.Clean(c.Labels[labelService], 80), end.why)
+		end, err := b.ended(ctx, c.ID)
+		if err != nil {
+			return "", err
+		}
+		if end.code != 0 || end.at.IsZero() {
+			return fmt.Sprintf("the service %s %s", extensions.Clean(c.Labels[labelService], 80), end.why), nil
 		}
 	}
 	if found.wired() && !slices.ContainsFunc(found.keepers, func(c container.Summary) bool { return c.State == container.StateRunning }) {
-		return "its network is down: the container that keeps it up has ended"
+		return "its network is down: the container that keeps it up has ended", nil
 	}
-	return ""
+	return "", nil
 }
 
 // Find implements extensions.Backend.

@@ -37,7 +37,8 @@ func (b *Backend) teardown(ctx context.Context, h extensions.Handle) (extensions
 	if agent := found.agent(); agent.ID != "" {
 		report.StartedAt = time.Unix(agent.Created, 0).UTC()
 		if agent.State != container.StateRunning && agent.State != container.StatePaused {
-			report.EndedAt = b.ended(ctx, agent.ID).at
+			end, _ := b.ended(ctx, agent.ID)
+			report.EndedAt = end.at
 		}
 		u := b.measured(ctx, h, found)
 		report.Usage = &u
