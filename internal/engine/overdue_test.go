@@ -63,6 +63,20 @@ func TestARunThatChangesAnythingEndsWhatIsOverdueWhereNobodyElseDoes(t *testing.
 	b.clean()
 }
 
+// An engine that lives for days, as a server does, is no shelter for what becomes overdue meanwhile.
+func TestAnEngineThatLivesOnEndsWhatIsOverdueWhereNobodyElseDoes(t *testing.T) {
+	t.Parallel()
+	var passed time.Duration
+	b := newSwept(t, ahead(func() time.Duration { return passed }))
+	short := b.create(engine.Request{Name: "short", TTL: "5m"})
+	passed = 10 * time.Minute
+	b.create(engine.Request{Name: "long"})
+	if got, err := b.Lookup(t.Context(), short.ID, "", ""); err != nil || got.State != "destroyed" || len(b.alive()) != 1 {
+		t.Errorf("the overdue one is %s, %s; %v are there", got.State, told(err), b.alive())
+	}
+	b.clean()
+}
+
 func TestWhatIsOverdueAndCannotBeEndedStopsNoOtherRun(t *testing.T) {
 	t.Parallel()
 	b := newSwept(t)

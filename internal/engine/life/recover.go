@@ -15,8 +15,11 @@ import (
 // does not count: the next caller tries again.
 type recovery struct {
 	turn chan struct{} // capacity 1: whoever fills it recovers
-	done bool
+	done time.Time     // when what was overdue was last ended; zero = no recovery yet
 }
+
+// overdueAgainAfter is how often an engine that lives on ends what became overdue meanwhile, before a change.
+const overdueAgainAfter = 5 * time.Minute
 
 // recovered returns the ledger for a change, after recovery.
 func (m *Manager) recovered(ctx context.Context, notify notice.Notify) (*ledger.Ledger, error) {
@@ -34,18 +37,26 @@ func (m *Manager) recoverOnce(ctx context.Context, notify notice.Notify) error {
 		return extensions.Classify("recover", "", "", ctx.Err())
 	}
 	defer func() { <-m.recovery.turn }()
-	if m.recovery.done {
+	now := m.book.Now()
+	var err error
+	switch done := m.recovery.done; {
+	case done.IsZero():
+		err = m.Recover(ctx, notify)
+	case now.Sub(done) >= overdueAgainAfter:
+		err = m.endAllOverdue(ctx, notify)
+	default:
 		return nil
 	}
-	err := m.Recover(ctx, notify)
-	m.recovery.done = err == nil
+	if err == nil {
+		m.recovery.done = now
+	}
 	return err
 }
 
 // Recover settles the unfinished operations of dead processes: it completes destroys, removes the objects of
 // unfinished creates, and closes both. It leaves operations of living processes alone. It reports and keeps
-// operations that cannot be settled from here (no credential, unreachable). It also ends overdue sandboxes that
-// nothing else ends. It runs once by itself before an Engine's first mutating operation.
+// operations that cannot be settled from here (no credential, unreachable). It also ends overdue sandboxes
+// and snapshots that nothing else ends. It runs once by itself before an Engine's first mutating operation.
 func (m *Manager) Recover(ctx context.Context, notify notice.Notify) error {
 	m.scratch.Sweep()
 	l, err := m.book.Writer(ctx)
@@ -72,7 +83,16 @@ func (m *Manager) Recover(ctx context.Context, notify notice.Notify) error {
 			notify.Tell("Not settled yet", "The %s of %s by a run that died could not be settled: %s", in.Kind, in.Subject, err.Error())
 		}
 	}
-	if err := m.endOverdue(ctx, l, notify); err != nil {
+	return m.endAllOverdue(ctx, notify)
+}
+
+// endAllOverdue ends the sandboxes and the snapshots that are overdue and that nothing else ends.
+func (m *Manager) endAllOverdue(ctx context.Context, notify notice.Notify) error {
+	l, err := m.book.Writer(ctx)
+	if err == nil {
+		err = m.endOverdue(ctx, l, notify)
+	}
+	if err != nil {
 		return err
 	}
 	return m.endOverdueSnapshots(ctx, l, notify)
