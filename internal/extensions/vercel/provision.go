@@ -63,6 +63,9 @@ func (b *backend) create(ctx context.Context, spec extensions.Spec) (w *whole, l
 	case a.Own && (a.Status == http.StatusBadRequest || a.Status == http.StatusConflict): // perhaps the name is taken
 		return b.adopted(ctx, spec, err)
 	case a.Own && a.Status == http.StatusNotFound && (in.Image != "" || in.Runtime != ""):
+		if _, lost := b.page(ctx, url.Values{"limit": {"1"}, "namePrefix": {in.Name}}); lost != nil { // a wrong project is not found as well
+			return nil, false, lost
+		}
 		return nil, false, extensions.Errorf(extensions.KindUnsupported, "%s has no such image or runtime: %w", vendor, err).
 			WithRemedy("name one that it has in options.image or options.runtime")
 	case extensions.IsKind(err, extensions.KindNotFound):

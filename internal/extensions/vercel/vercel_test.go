@@ -2,6 +2,7 @@ package vercel_test
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -105,6 +106,33 @@ func TestAWrongProjectProvesNothingAbsent(t *testing.T) {
 	all, err := other.Status(t.Context(), []extensions.Handle{h})
 	if must(t, err); all[0].Phase == extensions.PhaseAbsent {
 		t.Errorf("%+v", all[0])
+	}
+}
+
+// An image or a runtime is lacking only where the project is there: a wrong project is the user's to mend, and no
+// other place's to make up for.
+func TestAWrongProjectIsToldWhateverItWasAskedFor(t *testing.T) {
+	t.Parallel()
+	right := at(t)
+	wrong, v := right, vendorOf(right)
+	wrong.Credentials = secrets("token", v.Token, "team_id", v.Team, "project_id", "prj_other")
+	lacks := map[string]any{"runtime": "node1"}
+	for _, c := range []struct {
+		in      extensions.Config
+		options map[string]any
+		kind    extensions.Kind
+		remedy  string
+	}{
+		{wrong, nil, extensions.KindUnauthorized, "project_id"},
+		{wrong, map[string]any{"runtime": "node24"}, extensions.KindUnauthorized, "project_id"},
+		{wrong, lacks, extensions.KindUnauthorized, "project_id"},
+		{right, lacks, extensions.KindUnsupported, "options.runtime"},
+	} {
+		spec := exttest.Spec(t, c.in, exttest.With(func(s *extensions.Spec) { s.Options = c.options }))
+		h, _, err := opened(t, c.in).Provision(t.Context(), spec)
+		if !h.IsZero() || !extensions.IsKind(err, c.kind) || !strings.Contains(extensions.RemedyOf(err), c.remedy) {
+			t.Errorf("%v: %v", c.options, err)
+		}
 	}
 }
 
