@@ -94,3 +94,34 @@ func TestAPlaceThatTakesNoPartIsAskedAndMayBeSilent(t *testing.T) {
 	b.end(s)
 	b.clean()
 }
+
+// A registered host is a place like any other. Which hosts there are, only the ledger knows: without it, they are told as
+// not asked.
+func TestRegisteredHostsAreAskedWhereASandboxIs(t *testing.T) {
+	t.Parallel()
+	b := newHosts(t, map[string]string{"profiles/t.yaml": profile("profile.t", "extension: ext.hosted\n")})
+	host := onSSH(true)
+	other := b.elsewhere()
+	for _, e := range []*engine.Engine{b.Engine, other} {
+		if _, err := e.RegisterHost(t.Context(), host, ""); err != nil {
+			t.Fatal(told(err))
+		}
+	}
+	s := b.create(engine.Request{Profile: "profile.t", Name: "one", Hosts: []string{host.Ref()}})
+	early := engine.Receipt{ID: s.ID, Name: s.Name, Account: "acme/web"}
+	if got, err := other.Get(t.Context(), early); err != nil || got.HostName != host.Name || got.Host != host.Ref() {
+		t.Errorf("it is at %q, host %q: %s", got.Extension, got.HostName, told(err))
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	back := b.damage(damages["no ledger"])
+	r, err := b.reopen().Destroy(t.Context(), early, engine.DestroyOptions{})
+	if said := notices(r.Notices); err != nil || !r.AlreadyGone || !strings.Contains(said, "ext.hosted: only the ledger knows its hosts") {
+		t.Errorf("without a ledger: %+v, %s", r, told(err))
+	}
+	back()
+	if r, err := other.Destroy(t.Context(), early, engine.DestroyOptions{}); err != nil || r.AlreadyGone {
+		t.Errorf("%+v, %s", r, told(err))
+	}
+}

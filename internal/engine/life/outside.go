@@ -36,8 +36,8 @@ func (m *Manager) endOutside(ctx context.Context, row ledger.Sandbox, rec plan.R
 			report.AlreadyGone = true
 			if len(unasked) > 0 && down != nil {
 				report.Notices = append(report.Notices, notice.Notice{Summary: "Some places did not answer",
-					Detail: fmt.Sprintf("Sandbox %s was not found. Its receipt names no place, the ledger could not be read, and these places did "+
-						"not answer: %s",
+					Detail: fmt.Sprintf("Sandbox %s was not found. Its receipt names no place, the ledger could not be read, and these places were "+
+						"not asked or did not answer: %s",
 						row.ID, strings.Join(unasked, "; "))})
 			}
 			return report, extensions.Classify("destroy", "", row.ID, ctx.Err())
@@ -108,34 +108,32 @@ const (
 // exist.
 func (m *Manager) whereabouts(ctx context.Context, row ledger.Sandbox) (_ ledger.Sandbox, unasked []string) {
 	var found sync.Once
-	rows := m.known(ctx)
+	all, unasked := m.everywhere(ctx, row.Account)
 	ctx, stop := context.WithTimeout(ctx, whereaboutsTime)
 	defer stop()
-	silent, id, account, expires := make([]string, len(m.catalog.Bindings)), row.ID, row.Account, row.ExpiresAt
+	silent, id, expires := make([]string, len(all)), row.ID, row.ExpiresAt
 	var asked errgroup.Group
 	asked.SetLimit(whereaboutsAtOnce)
-	for i, binding := range m.catalog.Bindings {
-		if _, without := binding.Descriptor.PlaceOf(nil); !without {
-			continue
-		}
-		likely := m.places.Configured(binding) || names(rows, binding)
+	for i, p := range all {
 		asked.Go(func() error {
 			ctx, done := ctx, context.CancelFunc(func() {})
-			if !likely {
+			if !p.likely {
 				ctx, done = context.WithTimeout(ctx, unlikelyTime)
 			}
 			defer done()
-			b, err := m.places.Open(ctx, place.Address{Binding: binding.ID, Account: account})
+			b, err := m.places.Open(ctx, p.at)
 			var h extensions.Handle
 			if err == nil {
 				h, err = b.FindSettled(ctx, id, expires)
 			}
 			switch {
 			case err == nil:
-				found.Do(func() { row.Extension, row.Handle = binding.ID, h })
+				found.Do(func() {
+					row.Extension, row.Handle, row.Host, row.HostRef = p.at.Binding, h, nameOf(hostAt(p.at)), p.at.Host
+				})
 				stop()
-			case likely && !absent(err):
-				silent[i] = binding.ID + ": " + extensions.Clean(err.Error(), 200)
+			case p.likely && !absent(err):
+				silent[i] = p.at.String() + ": " + extensions.Clean(err.Error(), 200)
 			}
 			return nil
 		})
@@ -144,7 +142,39 @@ func (m *Manager) whereabouts(ctx context.Context, row ledger.Sandbox) (_ ledger
 	if row.Extension != "" {
 		return row, nil
 	}
-	return row, slices.DeleteFunc(silent, func(s string) bool { return s == "" })
+	return row, append(slices.DeleteFunc(silent, func(s string) bool { return s == "" }), unasked...)
+}
+
+// somewhere is a place where a sandbox may be; likely says that the place exists, as far as anybody knows.
+type somewhere struct {
+	at     place.Address
+	likely bool
+}
+
+// everywhere lists the places that can be opened from here: those without a host, and registered hosts. hidden names
+// the bindings whose hosts are not known, because the ledger cannot be read.
+func (m *Manager) everywhere(ctx context.Context, account string) (all []somewhere, hidden []string) {
+	rows := m.known(ctx)
+	hosts, unknown := m.Hosts(ctx)
+	for _, b := range m.catalog.Bindings {
+		at, configured := place.Address{Binding: b.ID, Account: account}, m.places.Configured(b)
+		if _, without := b.Descriptor.PlaceOf(nil); without {
+			all = append(all, somewhere{at, configured || names(rows, b)})
+		}
+		if !configured || !b.Descriptor.RunsAt(extensions.PlaceHost) {
+			continue
+		}
+		if unknown != nil {
+			hidden = append(hidden, b.ID+": only the ledger knows its hosts")
+		}
+		for _, h := range hosts {
+			if !h.Host.Local {
+				at.Host = h.Ref
+				all = append(all, somewhere{at, true})
+			}
+		}
+	}
+	return all, hidden
 }
 
 // known returns the rows of the account; none if its ledger cannot be read.
