@@ -150,5 +150,7 @@ func (b *Backend) reserve(ctx context.Context, o objects, tag string) error {
 
 // placeholder are the labels of what only takes a name.
 func (o objects) placeholder() map[string]string {
-	return map[string]string{labelHandler: Handler, extensions.LabelID: string(o.id), extensions.LabelAccount: o.account}
+	all := unlabeled()
+	all[labelHandler], all[extensions.LabelID], all[extensions.LabelAccount] = Handler, string(o.id), o.account
+	return all
 }

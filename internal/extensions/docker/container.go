@@ -132,8 +132,9 @@ func (m *making) base(s service, img image, user string) client.ContainerCreateO
 	for _, at := range slices.Sorted(maps.Keys(img.volumes)) { // filled from the copy, not from the image
 		host.Mounts = append(host.Mounts, mount.Mount{Type: mount.TypeVolume, Target: at, VolumeOptions: &mount.VolumeOptions{NoCopy: true}})
 	}
-	all := m.labels(m.plan.spec, s.Name)
-	all[labelImage], all[labelCopy], all[labelIdle], all[labelEntrypoint] = img.label(), "", "", ""
+	all := unlabeled()
+	maps.Copy(all, m.labels(m.plan.spec, s.Name))
+	all[labelImage] = img.label()
 	if s.Name == extensions.AgentService {
 		if all[labelIdle] = centis(m.plan.spec.IdleReap); all[labelIdle] != "" {
 			host.CgroupnsMode = container.CgroupnsModePrivate // so that it sees its own CPU time

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -53,6 +55,53 @@ func TestNoFileOfUsersMakesAnImageRoot(t *testing.T) {
 				t.Errorf("after its files were changed it is %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+func TestNoLabelOfAnImageIsOneOfOurs(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	must(t, err)
+	own := regexp.MustCompile(`(?m)^\s*(?:const )?label\w+ += "(sandboxer\.[a-z-]+)"`)
+	var names, changes []string
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		must(t, err)
+		for _, m := range own.FindAllStringSubmatch(string(text), -1) {
+			names, changes = append(names, m[1]), append(changes, "--change", "LABEL "+m[1]+"=theirs")
+		}
+	}
+	if len(names) < 15 {
+		t.Fatalf("our labels are %q", names)
+	}
+	name := fmt.Sprintf("sandboxer-test-labels-%d-%d:1", os.Getpid(), siteNo.Add(1))
+	made := docker(t, "create", "--network", "none", here.image(t), "true")
+	docker(t, slices.Concat([]string{"commit"}, changes, []string{made, name})...)
+	docker(t, "rm", made)
+	t.Cleanup(func() { docker(t, "image", "rm", name) })
+	s := newSite(t)
+	b := s.open(t)
+	h := s.become(t, b, exttest.Spec(t, s.config, exttest.With(func(spec *extensions.Spec) {
+		its := extensions.Container{Image: extensions.Image{Pull: name}}
+		spec.Containers = &extensions.Containers{Agent: its, Services: map[string]extensions.Container{"web": {Image: its.Image,
+			Command: []string{"sleep", "600"}}}}
+	})))
+	found, err := b.look(t.Context(), h.ID)
+	must(t, err)
+	if len(found.all()) != 3 {
+		t.Fatalf("it has %d containers", len(found.all()))
+	}
+	for _, of := range found.all() {
+		for _, name := range names {
+			if of.Labels[name] == "theirs" {
+				t.Errorf("%s has the image's %s", nameOf(of), name)
+			}
+		}
+	}
+	for _, name := range names {
+		if _, set := found.placeholder()[name]; !set {
+			t.Errorf("what takes a name has the image's %s", name)
+		}
 	}
 }
 

@@ -98,6 +98,16 @@ func parseStanding(id extensions.ID, name string) (s standing, ok bool) {
 	return s, bad == nil && worse == nil
 }
 
+// unlabeled has all labels of ours without a value: a container would have the values that its image gives them.
+func unlabeled() map[string]string {
+	all := map[string]string{}
+	for _, name := range []string{labelHandler, labelService, labelBinding, labelShared, labelWorkDir, labelAccess, labelImage,
+		labelEntrypoint, labelIdle, labelImages, labelBuild, labelLayer, labelCopy, labelName, labelPath} {
+		all[name] = ""
+	}
+	return all
+}
+
 // labels returns the labels of one object of the sandbox.
 func (b *Backend) labels(spec extensions.Spec, service string) map[string]string {
 	all := map[string]string{

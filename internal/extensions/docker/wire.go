@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"maps"
 	"strings"
 
 	"github.com/moby/moby/api/types/container"
@@ -52,8 +53,8 @@ func (m *making) makeKeeper(ctx context.Context) error {
 	}
 	id, pids := string(m.plan.spec.ID), int64(keeperPids)
 	o := m.base(m.agent, m.madeOf(m.agent), keeperUser)
-	o.Config.Entrypoint, o.Config.Env, o.Config.Labels = []string{keeperPath}, nil, m.labels(m.plan.spec, "")
-	o.Config.Labels[labelCopy] = ""
+	o.Config.Entrypoint, o.Config.Env, o.Config.Labels = []string{keeperPath}, nil, unlabeled()
+	maps.Copy(o.Config.Labels, m.labels(m.plan.spec, ""))
 	if m.madeOf(m.agent).named {
 		o.Config.Image = reference(id, nameKeeper)
 	}
