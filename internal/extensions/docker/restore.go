@@ -122,19 +122,17 @@ func (m *making) madeOf(s service) image {
 	return m.images[s.Image]
 }
 
-// settle prepares a container for its start. One of a copy gets its volumes, and its own deadline instead of its
-// source's. A folder that an image has, or a copy of its source, would give its mode to the memory above it.
+// settle prepares a container for its start. One of a copy gets its volumes. Each gets a lease in a folder of root's: an
+// image may have one of its own, or that of a sandbox that it was made of. A folder that an image has, or a copy of its
+// source, would give its mode to the memory above it.
 func (m *making) settle(ctx context.Context, s service, id string) error {
-	i, ok := m.copies[s.Name]
+	i := m.copies[s.Name]
 	var modes []tar.Header
 	for _, at := range slices.Sorted(maps.Keys(m.memory(s))) {
 		modes = append(modes, tar.Header{Name: strings.TrimPrefix(at, "/") + "/", Mode: 0o1777})
 	}
 	if s.Name == extensions.AgentService && m.plan.spec.IdleReap > 0 {
 		modes = append(modes, idleFiles("use", "idle", "ending")...)
-	}
-	if !ok && modes == nil {
-		return nil
 	}
 	for _, at := range slices.Sorted(maps.Keys(i.volumes)) {
 		err := m.retrieve(ctx, i.volumes[at], string(m.plan.spec.ID)+nameReader, m.labels(m.plan.spec, ""), func(r io.Reader) error {

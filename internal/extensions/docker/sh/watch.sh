@@ -1,7 +1,7 @@
 # The first process of a container. Nothing inside can signal it away, and everything inside ends with it: at the
 # deadline, whoever else is gone. Arguments: the deadline in seconds since 1970, how long nobody may use the sandbox in
-# 1/100 s ('' = for ever), then the command to run, if any. A later deadline is in the file lease; USR1 says that it
-# changed, or that a use begins. Secrets come on stdin. Variables here begin with sbx_, for a shell exports
+# 1/100 s ('' = for ever), then the command to run, if any. The deadline in the file lease counts more; USR1 says that
+# it changed, or that a use begins. Secrets come on stdin. Variables here begin with sbx_, for a shell exports
 # those that it was given: others are the command's own.
 sbx_until=$1 sbx_limit=$2 sbx_dir=/.sandboxer sbx_app='' sbx_left='' sbx_every=60
 shift 2
