@@ -160,6 +160,77 @@ func TestAHostOfAnotherKindIsRefusedBeforeAnythingIsMade(t *testing.T) {
 	}
 }
 
+// What an engine on this machine runs need not be of this machine's kind: it may be in a virtual machine, or far away.
+func TestAnEngineOnThisMachineIsOfTheKindThatItsProbeFound(t *testing.T) {
+	t.Parallel()
+	other := map[string]string{"amd64": "arm64"}[runtime.GOARCH]
+	if other == "" {
+		other = "amd64"
+	}
+	archs := map[string]string{"": other, "far": runtime.GOARCH}
+	x := &hooked{handler: "engined", says: func(d *extensions.Descriptor) {
+		d.Places, d.NamedOnly = []extensions.Place{extensions.PlaceMachine, extensions.PlaceHost}, false
+		d.Capabilities.Arch, d.Powers = []string{"*"}, append(d.Powers, extensions.PowerProbe)
+	}, does: func(c *calls, cfg extensions.Config) {
+		c.Probe = func(context.Context) (extensions.Facts, []extensions.Observation, error) {
+			on := ""
+			if cfg.Host != nil {
+				on = cfg.Host.Name
+			}
+			if archs[on] == "" {
+				return extensions.Facts{}, nil, extensions.Errorf(extensions.KindUnreachable, "nothing listens")
+			}
+			return extensions.Facts{Machine: &extensions.HostFacts{OS: "linux", Arch: archs[on]},
+				Narrowing: extensions.Narrowing{OS: []string{"linux"}, Arch: []string{archs[on]}}}, nil, nil
+		}
+	}}
+	b := newBench(t, onFiles(map[string]string{
+		"extensions/ext.engined.yaml": "id: ext.engined\nhandler: engined\n",
+		"profiles/profile.this.yaml":  strings.Replace(requiring("this", "requires: { arch: "+runtime.GOARCH+" }"), "none", "container", 1),
+		"profiles/profile.other.yaml": strings.Replace(requiring("other", "requires: { arch: "+other+" }"), "none", "container", 1),
+		"profiles/profile.any.yaml":   strings.Replace(requiring("any", ""), "none", "container", 1),
+	}), func(b *bench) { b.Extensions = []extensions.Extension{x} })
+	ctx := t.Context()
+	for _, profile := range []string{"profile.this", "profile.other"} {
+		if _, err := b.Plan(ctx, engine.Request{Profile: profile}); err != nil {
+			t.Errorf("%s: a plan does not know: %s", profile, told(err))
+		}
+	}
+	s, err := b.Create(ctx, engine.Request{Profile: "profile.this"}, nil, nil)
+	if text := told(err); s.ID != "" || !strings.Contains(text, "its architecture is "+other) {
+		t.Errorf("of this machine's kind: %s", text)
+	}
+	s, err = b.Create(ctx, engine.Request{Profile: "profile.other"}, nil, nil)
+	if err != nil {
+		t.Fatalf("of the engine's kind: %s", told(err))
+	}
+	b.end(s)
+
+	far := onSSH(false)
+	if _, err := b.RegisterHost(ctx, far, ""); err != nil {
+		t.Fatal(told(err))
+	}
+	s, err = b.Create(ctx, engine.Request{Profile: "profile.any", Hosts: []string{far.Ref()}}, nil, nil)
+	if err != nil {
+		t.Fatal(told(err))
+	}
+	snap, err := b.Snapshot(ctx, s.Receipt, engine.SnapshotRequest{Name: "far"})
+	if err != nil {
+		t.Fatal(told(err))
+	}
+	b.end(s)
+	s, err = b.Create(ctx, engine.Request{Profile: "profile.any", FromSnapshot: snap.ID}, nil, nil)
+	if text := told(err); s.ID != "" || !strings.Contains(text, "intent.origin") || !strings.Contains(text, "this place is "+other) {
+		t.Errorf("a snapshot of another kind of machine: %s", text)
+	}
+
+	archs[""] = ""
+	s, err = b.Create(ctx, engine.Request{Profile: "profile.other"}, nil, nil)
+	if text := told(err); s.ID != "" || !strings.Contains(text, "ext.engined could not be probed") {
+		t.Errorf("an engine that does not answer: %s", text)
+	}
+}
+
 // catalogEngine is an engine over the real extensions and files of a catalog.
 func catalogEngine(t *testing.T, files map[string]string) *engine.Engine {
 	t.Helper()

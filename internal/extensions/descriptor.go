@@ -21,6 +21,9 @@ type Descriptor struct {
 	// account stands alone: a sandbox there has no host, and neither needs one on
 	// this machine.
 	Places []Place
+	// Native says that a sandbox at PlaceMachine is processes of that very machine: of
+	// its operating system and architecture, and, where the network is allowed, on its network.
+	Native bool
 	// Config are the fields of the binding's config section, Options those a
 	// profile may set for it, Credentials the secrets it takes.
 	Config      []Field

@@ -133,19 +133,28 @@ func (g *gathering) findOut(ctx context.Context, lacks plan.Lacks) {
 
 // lookAround fills in what is known about each candidate's place.
 func (g *gathering) lookAround(ctx context.Context) {
-	m := g.m
+	m, policy := g.m, g.asked.Resolved.Policy
+	q := route.Query{Policy: route.Policy{Extension: policy.Extension, Strategy: policy.Strategy, Fallback: policy.Fallback}}
+	from := g.ev.Snapshot
+	if from != nil {
+		q.Origin = &route.Origin{Binding: from.Extension, Host: cmp.Or(from.HostRef, from.Host)}
+	}
+	if s := g.ev.Source; s != nil {
+		q.Origin = &route.Origin{Binding: s.Extension}
+	}
 	for _, c := range plan.Candidates(m.catalog, g.ev.Hosts, len(g.asked.Request.Hosts) > 0) {
 		b, seen := m.catalog.Bindings[c.Index], g.ev.At[c.ID()]
+		seen.Unconfigured = !m.places.Configured(b)
 		if c.Unavailable == nil {
-			if g.ev.Create {
-				seen = g.withFacts(ctx, seen, &c)
+			if g.ev.Create && (!seen.Unconfigured || q.Pins(c.Binding)) {
+				moves := from != nil && from.Arch != "" && slices.Contains(c.Portable, extensions.SnapshotKind(from.Kind)) && !q.Origin.Holds(&c)
+				seen = g.withFacts(ctx, seen, &c, g.asked.Machine || moves)
 			}
 			if c.Host != nil {
 				seen.Narrowed = m.narrowed(&c)
 			}
 		}
 		_, seen.Missing = m.places.CredentialsOf(b)
-		seen.Unconfigured = !m.places.Configured(b)
 		seen.Latency = route.Latency{CreateToReady: b.CreateToReady}
 		if g.ev.Create {
 			seen = m.sighted(seen, m.placeOfCandidate(&c))
@@ -158,14 +167,14 @@ func (g *gathering) lookAround(ctx context.Context) {
 }
 
 // withFacts adds what is known about a candidate's place: what its last probe found, this run's or the
-// recorded one. If the request demands a kind of machine, it probes a host that nobody has registered once
-// per request; that host stays unregistered.
-func (g *gathering) withFacts(ctx context.Context, seen plan.Seen, c *route.Candidate) plan.Seen {
+// recorded one. If it depends on the kind of machine, it probes a host that nobody has registered, or what runs
+// sandboxes for this machine, once per request; that host stays unregistered.
+func (g *gathering) withFacts(ctx context.Context, seen plan.Seen, c *route.Candidate, depends bool) plan.Seen {
 	at := g.m.placeOfCandidate(c)
 	kept, due := g.m.recordedFacts(ctx, at)
 	found, tried := g.probed[at]
-	demanded := g.asked.Machine && c.Place == extensions.PlaceHost && slices.Contains(c.Powers, extensions.PowerProbe)
-	if !tried && kept == nil && !due && demanded {
+	depends = depends && c.Place != extensions.PlaceAccount && !c.Native && slices.Contains(c.Powers, extensions.PowerProbe)
+	if !tried && kept == nil && !due && depends {
 		found, tried = g.m.probe(ctx, at), true
 		g.probed[at] = found
 	}
@@ -173,7 +182,7 @@ func (g *gathering) withFacts(ctx context.Context, seen plan.Seen, c *route.Cand
 	if found.facts != nil {
 		seen.Facts = found.facts
 	}
-	if seen.Facts == nil && demanded {
+	if seen.Facts == nil && depends {
 		seen.Unseen = found.err
 	}
 	return seen

@@ -45,7 +45,7 @@ func hostsFor(b catalog.Binding, hosts []extensions.Host, insisted bool) []*exte
 func Candidate(b catalog.Binding, h *extensions.Host, index int) route.Candidate {
 	at, fits := b.Descriptor.PlaceOf(h)
 	c := route.Candidate{
-		Binding: b.ID, Title: b.Title, Handler: b.Handler, Place: at, Host: h,
+		Binding: b.ID, Title: b.Title, Handler: b.Handler, Place: at, Host: h, Native: b.Descriptor.Native && at == extensions.PlaceMachine,
 		Capabilities: b.Capabilities, Provides: b.Provides, Powers: b.Descriptor.Powers, Find: b.Descriptor.Find,
 		Portable: b.Descriptor.Snapshots.Portable,
 		Options:  b.Descriptor.Options, Region: b.Region, Priority: b.Priority, Index: index,
@@ -70,10 +70,10 @@ func Candidate(b catalog.Binding, h *extensions.Host, index int) route.Candidate
 // Machine is an operating system and an architecture, as Go names them.
 type Machine struct{ OS, Arch string }
 
-// OnMachine returns the capabilities of a candidate on its machine, if the extension runs on this one.
+// OnMachine returns the capabilities of a candidate on its machine, if its sandboxes are processes of this one.
 func OnMachine(c *route.Candidate, here Machine) extensions.Capabilities {
 	out := c.Capabilities
-	if c.Place == extensions.PlaceMachine {
+	if c.Native {
 		out.OS, out.Arch = []string{here.OS}, []string{here.Arch}
 	}
 	return out
@@ -88,7 +88,7 @@ func judgePlace(c *route.Candidate, here Machine, s Seen, demands bool) (again b
 	}
 	if s.Unseen != nil {
 		c.Unavailable = &route.Unavailable{Rule: route.RuleHostUnfit,
-			Reason: fmt.Sprintf("the profile requires an os or arch, but host %q could not be probed: %s", c.HostName(),
+			Reason: fmt.Sprintf("the request depends on the kind of machine, but %s could not be probed: %s", c.ID(),
 				extensions.Clean(s.Unseen.Error(), 300)),
 			Help: cmp.Or(extensions.RemedyOf(s.Unseen), "make it reachable")}
 		return false

@@ -47,7 +47,7 @@ type Evidence struct {
 type Seen struct {
 	// Facts are what a probe of this very place found; nil = nothing is known. Recorded says that they come
 	// from the ledger, Stale that a probe should find them out before the place is used. Unseen is why a
-	// host that the request depends on could not be probed.
+	// machine that the request depends on could not be probed.
 	Facts    *extensions.Facts
 	Recorded bool
 	Stale    bool

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/catalog"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/plan"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -29,6 +30,26 @@ func TestACreateLacksTheFactsOfItsFirstChoice(t *testing.T) {
 	d, _ := decide(t, cat, a, due)
 	if err := d.Refused(); err == nil || !strings.Contains(err.Error(), "Docker is missing") {
 		t.Errorf("an unfit place: %v", err)
+	}
+}
+
+// A Docker engine on a Mac runs Linux, and one at DOCKER_HOST runs whatever is there.
+func TestOnlyProcessesOfThisMachineAreOfItsKind(t *testing.T) {
+	t.Parallel()
+	machine, ssh := host("one"), host("two")
+	machine.Local, machine.SSH = true, nil
+	able := extensions.Capabilities{OS: []string{"linux"}, Arch: []string{"*"}}
+	for _, c := range []struct {
+		native bool
+		on     *extensions.Host
+		want   string
+	}{{true, nil, "darwin/arm64"}, {true, &machine, "darwin/arm64"}, {true, &ssh, "linux/*"}, {false, nil, "linux/*"}, {false, &machine, "linux/*"}} {
+		b := catalog.Binding{ID: "ext.x", Capabilities: able, Descriptor: extensions.Descriptor{Native: c.native, Capabilities: able,
+			Places: []extensions.Place{extensions.PlaceMachine, extensions.PlaceHost}}}
+		at := plan.Candidate(b, c.on, 0)
+		if got := plan.OnMachine(&at, plan.Machine{OS: "darwin", Arch: "arm64"}); got.OS[0]+"/"+got.Arch[0] != c.want {
+			t.Errorf("native %v at %v: %v/%v, want %s", c.native, c.on, got.OS, got.Arch, c.want)
+		}
 	}
 }
 

@@ -91,6 +91,7 @@ type Candidate struct {
 	Handler string
 	Place   extensions.Place
 	Host    *extensions.Host // nil for an account, or this machine unnamed
+	Native  bool             // its sandboxes are processes of this machine; see extensions.Descriptor
 	// Capabilities are already narrowed by the catalog, and by facts if known.
 	Capabilities extensions.Capabilities
 	// Provides is the binding's; see catalog.Binding.

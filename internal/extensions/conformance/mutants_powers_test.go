@@ -260,9 +260,14 @@ var powerMutants = map[string]mutant{
 		return room, err
 	}},
 
-	"probe/facts": {probe: func(b *broken, c ctx) (extensions.Facts, []extensions.Observation, error) {
+	"probe/facts": {also: []string{"probe/narrows-to-the-machine"}, probe: func(b *broken, c ctx) (extensions.Facts, []extensions.Observation, error) {
 		f, all, err := b.wholeBackend.Probe(c)
 		f.Machine.Arch = "z80"
+		return f, all, err
+	}},
+	"probe/narrows-to-the-machine": {probe: func(b *broken, c ctx) (extensions.Facts, []extensions.Observation, error) {
+		f, all, err := b.wholeBackend.Probe(c)
+		f.Narrowing.Arch = nil // the declaration says any
 		return f, all, err
 	}},
 	"probe/isolation-not-above-declared": {probe: func(b *broken, c ctx) (extensions.Facts, []extensions.Observation, error) {

@@ -86,6 +86,16 @@ var probeChecks = []check{
 			e.Errorf("the host is %s/%s, declared are %v/%v", f.OS, f.Arch, c.OS, c.Arch)
 		}
 	}},
+	{name: "probe/narrows-to-the-machine", power: extensions.PowerProbe, run: func(e *env) {
+		f, _, err := power[extensions.Prober](e, e.b).Probe(e.ctx())
+		if err != nil {
+			e.Fatalf("probe: %v", err)
+		}
+		n, m := f.Narrowing, f.Machine
+		if m != nil && (!slices.Equal(n.OS, []string{m.OS}) || !slices.Equal(n.Arch, []string{m.Arch})) {
+			e.Errorf("the machine is %s/%s, and the facts narrow to %v/%v", m.OS, m.Arch, n.OS, n.Arch)
+		}
+	}},
 	{name: "probe/isolation-not-above-declared", power: extensions.PowerProbe, run: func(e *env) {
 		f, _, err := power[extensions.Prober](e, e.b).Probe(e.ctx())
 		if err != nil {

@@ -132,7 +132,7 @@ func (b *wholeBackend) Probe(ctx context.Context) (extensions.Facts, []extension
 	cpus := int64(2)
 	return extensions.Facts{Machine: &extensions.HostFacts{OS: "linux", Arch: "amd64", CPUs: cpus, MemoryMB: 1024,
 		Isolation: []extensions.Isolation{extensions.IsolationContainer}},
-		Narrowing: extensions.Narrowing{Arch: []string{"amd64"}, MaxVCPU: &cpus}, Powers: b.w.Describe().Powers}, all, err
+		Narrowing: extensions.Narrowing{OS: []string{"linux"}, Arch: []string{"amd64"}, MaxVCPU: &cpus}, Powers: b.w.Describe().Powers}, all, err
 }
 
 func (b *wholeBackend) PrepareImage(ctx context.Context, spec extensions.Spec) (string, error) {

@@ -26,7 +26,7 @@ func (b *Backend) probe(ctx context.Context) (extensions.Facts, error) {
 		MemoryMB: info.MemTotal >> 20, Docker: info.ServerVersion}}
 	levels := levelsOf(info)
 	limits := limitsOf(info)
-	f.Narrowing = extensions.Narrowing{IsolationLevels: levels, Limits: limits}
+	f.Narrowing = extensions.Narrowing{OS: []string{f.Machine.OS}, Arch: []string{f.Machine.Arch}, IsolationLevels: levels, Limits: limits}
 	if !hasCgroups(info) {
 		none := extensions.IdleReapNone
 		f.Narrowing.IdleReap = &none

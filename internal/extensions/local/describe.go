@@ -60,6 +60,7 @@ func (extension) Describe() extensions.Descriptor {
 		Title:   "This machine",
 		Doc:     doc,
 		Places:  []extensions.Place{extensions.PlaceMachine},
+		Native:  true,
 		Config:  configFields,
 		Capabilities: extensions.Capabilities{
 			TransportModel:    extensions.TransportDialIn,
