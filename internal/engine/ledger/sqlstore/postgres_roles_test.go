@@ -68,7 +68,10 @@ func TestARoleWithTheRightsOfTheGuideIsEnough(t *testing.T) {
 	if _, err := w.PutHost(ctx, ledger.Host{Account: "acme/web", Name: "one"}); err != nil {
 		t.Error(err)
 	}
-	if err := w.DeleteHost(ctx, "acme/web", "one"); err != nil {
+	if err := w.PutFacts(ctx, ledger.Facts{Account: "acme/web", Extension: "ext.far", Host: "one", HostRef: "{}"}); err != nil {
+		t.Error(err)
+	}
+	if err := w.DeleteHost(ctx, "acme/web", "one"); err != nil { // with what was found there
 		t.Error(err)
 	}
 	if err := aLife(ctx, w, id); err != nil {
@@ -85,6 +88,20 @@ func TestARoleWithTheRightsOfTheGuideIsEnough(t *testing.T) {
 	if o, err := w.Outbox(ctx, "hub", "acme"); err != nil || o.Delivered != 2 || len(o.Withheld) != 0 {
 		t.Error(o, err)
 	}
+	if err := pgtest.TryExec(writer, `DO $$ DECLARE shut TEXT; BEGIN
+		SELECT string_agg(relname, ', ') INTO shut FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace
+			AND relname NOT IN ('meta', 'migrations') AND NOT has_table_privilege(oid, 'INSERT');
+		IF shut IS NOT NULL THEN RAISE EXCEPTION 'a writer cannot write %', shut; END IF; END $$`); err != nil {
+		t.Error(err)
+	}
+	story(t, writer)
+	holder, err := w.Holder(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tell := &teller{t, w, holder}
+	held := tell.step(tell.begin("acme/web", "held", nil), "hold", ledger.Change{Lease: &ledger.Lease{ID: "one"}})
+	tell.step(held, "release", ledger.Change{Release: []string{"one"}})
 	for _, forbidden := range []string{"UPDATE events SET body = ''", "DELETE FROM events", "UPDATE charges SET amount = 0",
 		"DELETE FROM charges",
 		"UPDATE meta SET value = '0'", "CREATE TABLE mine (a INT)", "DROP TABLE events", "TRUNCATE outbox", "DELETE FROM sandboxes"} {
