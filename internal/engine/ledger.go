@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/sqlstore"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/notice"
@@ -13,6 +14,9 @@ import (
 // LedgerExists returns nil if the ledger has anything, KindNotFound if there is none yet, else why it cannot be
 // read.
 func (e *Engine) LedgerExists(ctx context.Context) error { return e.book.Exists(ctx) }
+
+// LedgerTime returns the time that decides what is overdue; see [book.Book.Now].
+func (e *Engine) LedgerTime() time.Time { return e.book.Now() }
 
 // SharedLedger reports whether the address leads, or may lead, to another machine.
 func SharedLedger(address string) bool { return sqlstore.Shared(address) }

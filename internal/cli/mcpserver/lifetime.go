@@ -69,12 +69,14 @@ func (s *Server) create(ctx context.Context, in createInput, notify func(engine.
 	return m.view(), nil
 }
 
-// endOverdue settles the sandboxes that have ended by themselves, whose room others may take.
+// endOverdue settles the sandboxes that have ended by themselves, whose room others may take. The ledger's clock counts,
+// because this machine's may be ahead, and they live.
 func (s *Server) endOverdue(ctx context.Context, notify func(engine.Notice)) {
+	now := s.engine.LedgerTime()
 	s.mu.Lock()
 	var over []*made
 	for _, m := range s.sandboxes {
-		if time.Now().After(m.ExpiresAt) {
+		if now.After(m.ExpiresAt) {
 			over = append(over, m)
 		}
 	}

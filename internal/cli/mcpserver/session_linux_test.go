@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -18,6 +19,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/cli/mcpserver"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/all"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
 
 const canary = "canary-key-41d7"
@@ -61,7 +63,13 @@ func write(t *testing.T, path, text string) {
 
 func engineOf(t *testing.T) *engine.Engine {
 	t.Helper()
-	e, err := engine.New(engine.Options{Extensions: all.Extensions(), Catalog: []string{catalogOf(t)}, StateDir: filepath.Join(t.TempDir(), "state")})
+	return engineAt(t, filepath.Join(t.TempDir(), "state"), nil)
+}
+
+// engineAt has a state folder and a clock; nil = this machine's.
+func engineAt(t *testing.T, state string, now func() time.Time) *engine.Engine {
+	t.Helper()
+	e, err := engine.New(engine.Options{Extensions: all.Extensions(), Catalog: []string{catalogOf(t)}, StateDir: state, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -411,6 +419,37 @@ func TestAnAgentSpendsNoMoreThanItsBudget(t *testing.T) {
 	a.call("sandbox_destroy", map[string]any{"id": made[0]}, nil)
 	a.create("profile.priced")
 	a.refuses("sandbox_create", map[string]any{"profile": "profile.priced"}, "max_cost")
+}
+
+// Machines that share a ledger go by its server's clock, and by its clock the vendor's sandboxes live.
+func TestOnlyWhatTheLedgersClockCallsOverdueMakesRoom(t *testing.T) {
+	t.Parallel()
+	state := filepath.Join(t.TempDir(), "state")
+	var off atomic.Int64
+	move := func(d time.Duration) {
+		off.Add(int64(d))
+		if err := vendor.At(filepath.Join(state, "saas-stub")).Advance(d); err != nil {
+			t.Fatal(err)
+		}
+	}
+	e := engineAt(t, state, func() time.Time { return time.Now().Add(time.Duration(off.Load())) })
+	limits := limitsOf("profile.priced")
+	limits.Budget = "1.00 USD"
+	a := serve(t, e, limits)
+	move(-time.Hour)
+	first, second := a.create("profile.priced"), a.create("profile.priced")
+	if !first.ExpiresAt.Before(time.Now()) {
+		t.Fatalf("by this machine's clock it is not over: %s", first.ExpiresAt)
+	}
+	if got := alive(t, e); len(got) != 2 {
+		t.Fatalf("of %s and %s, alive: %q", first.ID, second.ID, got)
+	}
+	a.refuses("sandbox_create", map[string]any{"profile": "profile.priced"}, "at once")
+	move(31 * time.Minute)
+	third := a.create("profile.priced")
+	if got := alive(t, e); len(got) != 1 || got[0] != third.ID {
+		t.Errorf("at the deadline, alive: %q, want %s", got, third.ID)
+	}
 }
 
 func TestLimitsThatCannotHoldAreRefused(t *testing.T) {
