@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/mount"
@@ -15,6 +16,9 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/tarbox"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
+
+// commitTime bounds how long an engine may take to make an image of a container's files.
+const commitTime = 20 * time.Minute
 
 // copying is one copy of a sandbox, kept in the engine as images.
 type copying struct {
@@ -133,8 +137,11 @@ func (b *Backend) keepContainer(ctx context.Context, of objects, c copying, at c
 			labels[name] = ""
 		}
 	}
-	_, err = b.engine.ContainerCommit(context.WithoutCancel(ctx), at.ID, client.ContainerCommitOptions{NoPause: true,
-		Reference: reference(c.key, fmt.Sprint(tagContainer, n)), Config: &container.Config{Labels: labels}})
+	err = uncut(ctx, commitTime, func(ctx context.Context) error {
+		_, err := b.engine.ContainerCommit(ctx, at.ID, client.ContainerCommitOptions{NoPause: true,
+			Reference: reference(c.key, fmt.Sprint(tagContainer, n)), Config: &container.Config{Labels: labels}})
+		return err
+	})
 	b.step("committed")
 	return r, err
 }
@@ -186,8 +193,10 @@ func (b *Backend) tag(ctx context.Context, image, key, tag string) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	_, err := b.engine.ImageTag(context.WithoutCancel(ctx), client.ImageTagOptions{Source: image, Target: reference(key, tag)})
-	return err
+	return uncut(ctx, cleanupTime, func(ctx context.Context) error {
+		_, err := b.engine.ImageTag(ctx, client.ImageTagOptions{Source: image, Target: reference(key, tag)})
+		return err
+	})
 }
 
 // volumes are the images of the volumes of a service's container, by their paths inside.

@@ -175,10 +175,16 @@ func isNetwork(head []byte) bool {
 	return bytes.Contains(line, []byte("/networks/create"))
 }
 
+// silence is an answer that never comes.
+const silence = "…"
+
 // answer reads a request, answers it, and ends its connection.
 func answer(from io.Reader, to io.WriteCloser, body string) {
 	if r, err := http.ReadRequest(bufio.NewReader(from)); err == nil {
 		_, _ = io.Copy(io.Discard, r.Body)
+		if body == silence {
+			_, _ = io.Copy(io.Discard, from) // until who asked has gone
+		}
 		status := "200 OK"
 		if line, rest, cut := strings.Cut(body, "\n"); cut && regexp.MustCompile("^(403|409|500) ").MatchString(line) {
 			status, body = line, rest

@@ -39,7 +39,7 @@ func (b *Backend) hold(ctx context.Context, h extensions.Handle, key string, liv
 				return "", err
 			}
 		}
-		err = b.engine.rename(context.WithoutCancel(ctx), nameOf(found.agent()), to.name(h.ID))
+		err = uncut(ctx, cleanupTime, func(ctx context.Context) error { return b.engine.rename(ctx, nameOf(found.agent()), to.name(h.ID)) })
 		if errdefs.IsNotFound(err) {
 			return "its name has changed", nil
 		}
@@ -57,12 +57,21 @@ func (b *Backend) hold(ctx context.Context, h extensions.Handle, key string, liv
 			if c.State != container.StateRunning {
 				continue
 			}
-			if err := b.engine.pause(context.WithoutCancel(ctx), c.ID); err != nil && !errdefs.IsConflict(err) { // it has just ended
+			err := uncut(ctx, cleanupTime, func(ctx context.Context) error { return b.engine.pause(ctx, c.ID) })
+			if err != nil && !errdefs.IsConflict(err) { // it has just ended
 				return found, err
 			}
 		}
 	}
 	return found, nil
+}
+
+// uncut makes a call that an engine goes on with, whoever is gone, and waits for its answer for as long as limit even if
+// ctx is done. A source is frozen meanwhile, so an engine that never answers is not waited for longer.
+func uncut(ctx context.Context, limit time.Duration, call func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	defer cancel()
+	return call(ctx)
 }
 
 // thaw lets a sandbox run on that was held for the copy with a key, if it still is.

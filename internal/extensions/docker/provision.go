@@ -18,7 +18,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// cleanupTime bounds the cleanup after a failure, whatever happened to the caller's context.
+// cleanupTime bounds the cleanup after a failure, and a short call that nothing is to break off, whatever happened to the
+// caller's context.
 const cleanupTime = 60 * time.Second
 
 // Provision implements extensions.Backend. The agent's container gets its final name last: until then, the next
