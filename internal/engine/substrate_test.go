@@ -9,6 +9,7 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/composessh"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/docker"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
 )
 
@@ -228,6 +229,21 @@ func TestAnEngineOnThisMachineIsOfTheKindThatItsProbeFound(t *testing.T) {
 	s, err = b.Create(ctx, engine.Request{Profile: "profile.other"}, nil, nil)
 	if text := told(err); s.ID != "" || !strings.Contains(text, "ext.engined could not be probed") {
 		t.Errorf("an engine that does not answer: %s", text)
+	}
+}
+
+func TestOnlyProcessesOfThisMachineShareItsNetwork(t *testing.T) {
+	t.Parallel()
+	e := newBench(t, onFiles(map[string]string{
+		"profiles/profile.inside.yaml": "id: profile.inside\nversion: \"1.0.0\"\nextends: profile.container\nnetwork: { default: allow }\n",
+		"profiles/profile.here.yaml":   "id: profile.here\nversion: \"1.0.0\"\nextends: profile.quickstart\nnetwork: { default: allow }\n",
+		"profiles/profile.shut.yaml":   "id: profile.shut\nversion: \"1.0.0\"\nextends: profile.quickstart\n",
+	}), func(b *bench) { b.Extensions = append(all(), docker.New()) })
+	for name, shares := range map[string]bool{"profile.inside": false, "profile.here": true, "profile.shut": false} {
+		p, err := e.Plan(t.Context(), engine.Request{Profile: name})
+		if err != nil || strings.Contains(notices(p.Notices), "shares the machine's network") != shares {
+			t.Errorf("%s tells %s, %v", name, notices(p.Notices), told(err))
+		}
 	}
 }
 

@@ -109,7 +109,7 @@ func (m *Manager) EstimateLife(rec plan.Receipt, ttl time.Duration) (plan.Estima
 // planNotices reports what a plan can know beyond its arguments. The error says why the ledger could not
 // be read, which is reported too.
 func (m *Manager) planNotices(ctx context.Context, d *plan.Decision, out *plan.Planned) error {
-	if c := d.Choice.Chosen; c != nil && c.Place == extensions.PlaceMachine && d.Resolved.Spec.Network.Default == "allow" {
+	if c := d.Choice.Chosen; c != nil && c.Native && d.Resolved.Spec.Network.Default == "allow" {
 		out.Notices = append(out.Notices, notice.Notice{Summary: "This sandbox shares the machine's network",
 			Detail: "network.default is allow. At " + c.ID() + " the sandbox uses the machine's own network, with its loopback services and " +
 				"cloud metadata."})
