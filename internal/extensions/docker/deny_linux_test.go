@@ -18,7 +18,6 @@ import (
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest"
 )
 
 // listen counts what reaches this machine by TCP and UDP on a port of all its addresses.
@@ -71,18 +70,6 @@ func built(t *testing.T, name string) []byte {
 	must(t, err)
 	must(t, w.Close())
 	return b.Bytes()
-}
-
-// pair is a sandbox whose agent and two services, each with a server on the same port, have a network.
-func (s *site) pair(t testing.TB, port string, opts ...exttest.Option) extensions.Spec {
-	serve := extensions.Container{Image: extensions.Image{Pull: hosttest.Image(t)}, Command: []string{"sh", "-c", "hostname >/tmp/name; " +
-		"exec nc -ll -p " + port + " -e cat /tmp/name"}}
-	other := serve
-	other.Hostname = "database"
-	return exttest.Spec(t, s.config, append([]exttest.Option{exttest.With(func(s *extensions.Spec) {
-		s.Containers = &extensions.Containers{Agent: extensions.Container{Image: serve.Image},
-			Services: map[string]extensions.Container{"web": serve, "db": other}}
-	})}, opts...)...)
 }
 
 // addresses are those of a sandbox's containers, and the first of their subnets, which a gateway would have.

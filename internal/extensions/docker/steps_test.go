@@ -112,6 +112,18 @@ func TestACreateKilledAtAnyStepLeavesNothingTwice(t *testing.T) {
 	}
 }
 
+// pair is a sandbox whose agent and two services, each with a server on the same port, have a network.
+func (s *site) pair(t testing.TB, port string, opts ...exttest.Option) extensions.Spec {
+	serve := extensions.Container{Image: extensions.Image{Pull: hosttest.Image(t)}, Command: []string{"sh", "-c", "hostname >/tmp/name; " +
+		"exec nc -ll -p " + port + " -e cat /tmp/name"}}
+	other := serve
+	other.Hostname = "database"
+	return exttest.Spec(t, s.config, append([]exttest.Option{exttest.With(func(s *extensions.Spec) {
+		s.Containers = &extensions.Containers{Agent: extensions.Container{Image: serve.Image},
+			Services: map[string]extensions.Container{"web": serve, "db": other}}
+	})}, opts...)...)
+}
+
 // What a run looked at is old when it acts: the engine may have made the networks since.
 func TestANetworkMadeSinceTheLookIsRemoved(t *testing.T) {
 	t.Parallel()
