@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"fmt"
@@ -139,30 +140,29 @@ const damagedDatabase = "restore a backup of the database, or use an empty one; 
 
 // tablesInPostgres looks in one schema of the user's search_path: the one that holds the ledger's own
 // tables, else the one where new tables would be created. Tables of the same name elsewhere belong to
-// other programs.
+// other programs. It asks the catalog's tables alone, since functions such as to_regclass also see what other
+// processes commit during the query.
 func tablesInPostgres(ctx context.Context, q queryer, names []string) (there []string, err error) {
-	ask := "SELECT '', COALESCE(current_schema()::text, '')"
-	for _, name := range names {
-		ask += " UNION ALL SELECT '" + name + "', n.nspname::text FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = " +
-			"to_regclass('" + name + "')"
-	}
-	rows, err := q.QueryContext(ctx, ask)
+	rows, err := q.QueryContext(ctx, "SELECT p.name::text, COALESCE(c.relname::text, '') "+
+		"FROM unnest(current_schemas(false)) WITH ORDINALITY AS p (name, place) LEFT JOIN "+
+		"(pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace AND c.relname IN ('"+strings.Join(names, "', '")+"')) "+
+		"ON n.nspname = p.name ORDER BY p.place")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = rows.Close() }()
-	in := map[string]string{} // the schema of each; that of "" is for new tables
+	ours, in := "", map[string]string{} // the schema for new tables, and the first that has each
 	for rows.Next() {
-		var name, schema string
-		if err := rows.Scan(&name, &schema); err != nil {
+		var schema, name string
+		if err := rows.Scan(&schema, &name); err != nil {
 			return nil, err
 		}
-		in[name] = schema
+		ours = cmp.Or(ours, schema)
+		in[name] = cmp.Or(in[name], schema)
 	}
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}
-	ours := in[""]
 	if ours == "" { // tables that we may not use look absent
 		return nil, errNoSchema
 	}

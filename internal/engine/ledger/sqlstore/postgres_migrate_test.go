@@ -73,6 +73,26 @@ func TestMigrationsRunOnceThoughSeveralBegin(t *testing.T) {
 	}
 }
 
+// Otherwise a ledger that another process makes meanwhile looks damaged: some of its tables are new, others are not there.
+func TestTheTablesThatAreThereAreThoseOfOneMoment(t *testing.T) {
+	t.Parallel()
+	address := pgtest.New(t)
+	s := openedStore(t, address)
+	then, err := s.reader.BeginTx(context.Background(), s.dialect.view)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = then.Rollback() }()
+	if _, err := metaValue(context.Background(), s, then, "ledger_id"); err != nil { // whose moment is now
+		t.Fatal(err)
+	}
+	pgtest.Exec(t, address, "ALTER TABLE charges RENAME TO was; CREATE TABLE charges (id INT)")
+	names := []string{"meta", "charges", "events"}
+	if there, err := s.dialect.tables(context.Background(), then, names); err != nil || !slices.Equal(there, names) {
+		t.Errorf("%q, %v", there, err)
+	}
+}
+
 func TestAMigrationThatFailsChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := openedStore(t, pgtest.New(t))
