@@ -184,7 +184,7 @@ func (s *Server) destroy(ctx context.Context, in destroyInput, notify func(engin
 	snapshot, kept := s.snapshots[in.ID]
 	s.mu.Unlock()
 	if kept {
-		return destroyOutput{Cost: []string{}}, s.forget(ctx, snapshot)
+		return destroyOutput{Cost: []string{}}, s.forget(ctx, snapshot, notify)
 	}
 	m, err := s.find(in.ID)
 	if err != nil {
@@ -206,6 +206,7 @@ func (s *Server) destroy(ctx context.Context, in destroyInput, notify func(engin
 // finish ends a sandbox and settles its share. One that could not be ended stays known.
 func (s *Server) finish(ctx context.Context, m *made, notify func(engine.Notice)) (engine.DestroyReport, error) {
 	report, err := s.engine.Destroy(ctx, m.Receipt, engine.DestroyOptions{Notify: notify})
+	tell(notify, report.Notices)
 	if err != nil {
 		return report, err
 	}

@@ -207,6 +207,13 @@ func (s *Server) progress(ctx context.Context, req *mcp.CallToolRequest) func(en
 	}
 }
 
+// tell passes on what the engine returned with a result.
+func tell(notify func(engine.Notice), all []engine.Notice) {
+	for _, n := range all {
+		notify(n)
+	}
+}
+
 // told is an error with its kind and remedy, as the agent reads it.
 func told(err error) error {
 	text := fmt.Sprintf("%s: %v", extensions.KindOf(err), err)
@@ -241,7 +248,7 @@ func (s *Server) end(ctx context.Context) error {
 	}
 	all.Wait()
 	for id, v := range s.snapshots {
-		if _, err := s.engine.DeleteSnapshot(ctx, v, false); err != nil {
+		if err := s.forget(ctx, v, s.notify); err != nil {
 			remember(fmt.Errorf("the snapshot %s could not be deleted and is kept until %s: %w", id, v.ExpiresAt.UTC().Format(time.RFC3339), err))
 		}
 	}

@@ -95,7 +95,12 @@ type agent struct {
 
 func serve(t *testing.T, e *engine.Engine, limits mcpserver.Limits) *agent {
 	t.Helper()
-	s, err := mcpserver.New(e, limits, func(engine.Notice) {})
+	return serveIn(t.Context(), t, e, limits, func(engine.Notice) {})
+}
+
+func serveIn(ctx context.Context, t *testing.T, e *engine.Engine, limits mcpserver.Limits, notify func(engine.Notice)) *agent {
+	t.Helper()
+	s, err := mcpserver.New(e, limits, notify)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +108,7 @@ func serve(t *testing.T, e *engine.Engine, limits mcpserver.Limits) *agent {
 	fromServer, out := io.Pipe()
 	ended := make(chan error, 1)
 	go func() {
-		err := s.Run(t.Context(), "1.2.3", in, out)
+		err := s.Run(ctx, "1.2.3", in, out)
 		_ = out.Close()
 		ended <- err
 	}()

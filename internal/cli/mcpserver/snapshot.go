@@ -43,9 +43,7 @@ func (s *Server) snapshot(ctx context.Context, in snapshotInput, notify func(eng
 	}
 	v, err := s.engine.Snapshot(ctx, m.Receipt, engine.SnapshotRequest{Live: in.Live, AllowEnd: in.End,
 		Retention: s.limits.TTL.Round(time.Second).String()})
-	for _, n := range v.Notices {
-		notify(n)
-	}
+	tell(notify, v.Notices)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keeping--
@@ -58,8 +56,10 @@ func (s *Server) snapshot(ctx context.Context, in snapshotInput, notify func(eng
 	return snapshotView(v), nil
 }
 
-func (s *Server) forget(ctx context.Context, v engine.SnapshotView) error {
-	if _, err := s.engine.DeleteSnapshot(ctx, v, false); err != nil {
+func (s *Server) forget(ctx context.Context, v engine.SnapshotView, notify func(engine.Notice)) error {
+	notices, err := s.engine.DeleteSnapshot(ctx, v, false)
+	tell(notify, notices)
+	if err != nil {
 		return err
 	}
 	s.mu.Lock()
