@@ -1,6 +1,9 @@
 package engine_test
 
 import (
+	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -8,8 +11,12 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger/pgtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub/vendor"
 )
 
 func by(d time.Duration) func() time.Duration { return func() time.Duration { return d } }
@@ -59,8 +66,12 @@ func TestASkewedMachineGivesNothingAnEnd(t *testing.T) {
 	if err != nil {
 		t.Fatal(told(err))
 	}
-	other := mine
-	other.Name = "other"
+	other, asleep := mine, mine
+	other.Name, asleep.Name, asleep.DesiredMode = "other", "asleep", "paused"
+	sleeper, err := a.Create(ctx, asleep, nil, nil)
+	if err != nil {
+		t.Fatal(told(err))
+	}
 	for _, off := range []time.Duration{10 * time.Minute, -30 * time.Hour} {
 		e := f.machine(ahead(by(off)))
 		p, err := e.Plan(ctx, other)
@@ -80,13 +91,107 @@ func TestASkewedMachineGivesNothingAnEnd(t *testing.T) {
 		wrong("extended", err)
 		_, err = e.Recreate(ctx, s.Receipt, nil, nil)
 		wrong("recreated", err)
+		_, err = e.SetMode(ctx, sleeper.Receipt, engine.Running, nil)
+		wrong("resumed", err)
+		if got, err := e.SetMode(ctx, sleeper.Receipt, engine.Paused, nil); err != nil || got.Mode != "paused" {
+			t.Errorf("%s off, paused: %q, %s", off, got.Mode, told(err))
+		}
 	}
-	if left := f.alive(); len(left) != 1 {
+	if left := f.alive(); len(left) != 2 {
 		t.Errorf("left: %q", left)
 	}
 	e := f.machine(ahead(by(time.Minute))) // which nobody would notice
 	if _, err := e.Create(ctx, other, nil, nil); err != nil {
 		t.Errorf("a minute off: %s", told(err))
+	}
+}
+
+// What a dead run changed waits for a machine that can set its end, and holds up nothing else.
+func TestASkewedMachineSetsNoEndAgain(t *testing.T) {
+	t.Parallel()
+	f, ctx := newFleet(t, ""), t.Context()
+	one, two := f.create(engine.Request{Name: "one"}), f.create(engine.Request{Name: "two"})
+	die := func() {
+		t.Helper()
+		dies, err := engine.New(f.Options)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = dies.ExtendTTL(failpointtest.Inject(ctx, "engine.extend.moved", func() error {
+			f.script(saasstub.Rule{Op: vendor.OpAny, Do: vendor.DoUnauthorized})
+			return errors.Join(dies.Close(), failpointtest.ErrInjected)
+		}), one.Receipt, 2*time.Hour)
+		if f.script(); err == nil || f.deadline(one.ID).Sub(one.ExpiresAt) < 59*time.Minute {
+			t.Fatalf("it did not die: %v", err)
+		}
+	}
+	die()
+	moved := f.deadline(one.ID)
+	e, said := f.machine(ahead(by(-30*time.Hour))), ""
+	if err := e.Recover(ctx, func(n engine.Notice) { said += n.Summary + ": " + n.Detail }); err != nil ||
+		!strings.Contains(said, "Not settled yet: The extend of "+string(one.ID)) || !strings.Contains(said, "set this machine's clock") {
+		t.Errorf("recovered: %s, told %s", told(err), said)
+	}
+	if _, err := e.Destroy(ctx, two.Receipt, engine.DestroyOptions{}); err != nil || len(f.alive()) != 1 || !f.deadline(one.ID).Equal(moved) {
+		t.Errorf("destroyed: %s, left %q; the end of the other moved from %s to %s", told(err), f.alive(), moved, f.deadline(one.ID))
+	}
+	if err := f.machine().Recover(ctx, nil); err != nil || f.deadline(one.ID).Sub(one.ExpiresAt).Abs() > time.Second {
+		t.Errorf("recovered by another machine: %s; the vendor ends it at %s, the ledger says %s", told(err), f.deadline(one.ID), one.ExpiresAt)
+	}
+	die()
+	if _, err := e.Destroy(ctx, one.Receipt, engine.DestroyOptions{}); err != nil || len(f.alive()) != 0 {
+		t.Errorf("destroyed: %s, left %q", told(err), f.alive())
+	}
+	if open, err := f.book().OpenIntents(ctx, ledger.IntentFilter{}); err != nil || len(open) != 0 {
+		t.Errorf("open: %+v, %v", open, err)
+	}
+	f.sound(true)
+}
+
+// Where a snapshot stops its sandbox, it could not go on with an end of such a machine. The end of one whose work is to be brought
+// back would be too early for that.
+func TestASkewedMachineStopsNothingThatItCannotResume(t *testing.T) {
+	t.Parallel()
+	t.Run("for a snapshot", func(t *testing.T) {
+		t.Parallel()
+		b := newStops(t, onLedger(pgtest.New(t)))
+		s := b.create(engine.Request{Name: "one"})
+		e := b.machine(ahead(by(30 * time.Hour)))
+		if _, err := e.Snapshot(t.Context(), s.Receipt, engine.SnapshotRequest{Name: "kept"}); !extensions.IsKind(err, extensions.KindInvalid) ||
+			!strings.Contains(extensions.RemedyOf(err), "set this machine's clock") {
+			t.Errorf("%s", told(err))
+		}
+		if o := b.object(); o.State != vendor.StateRunning || b.keeps() != 0 {
+			t.Errorf("it is %s; %d are kept", o.State, b.keeps())
+		}
+	})
+	for name, pause := range map[string]func(b *bench, s engine.Sandbox){
+		"for its end": func(b *bench, s engine.Sandbox) { b.mode(b.Engine, s, engine.Paused) },
+		"for its end, unknown to the ledger": func(b *bench, s engine.Sandbox) {
+			b.places(func(be extensions.Backend, o extensions.Observation) {
+				if _, err := be.(extensions.Pauser).Pause(b.t.Context(), o.Handle); err != nil {
+					b.t.Error(err)
+				}
+			})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, onLedger(pgtest.New(t)))
+			dir := folder(t, map[string]string{"a.txt": "1\n"})
+			s := b.create(engine.Request{Profile: "profile.mirror-local", Name: "one", Inputs: map[string]any{"repo": dir}})
+			b.sh(s.Receipt, "echo 2 >a.txt")
+			pause(b, s)
+			_, err := b.reopen(ahead(by(30*time.Hour))).Destroy(t.Context(), s.Receipt, engine.DestroyOptions{})
+			if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(extensions.RemedyOf(err), "set this machine's clock") ||
+				len(b.left()) != 1 {
+				t.Errorf("%s; left %q", told(err), b.left())
+			}
+			b.end(s)
+			if got, err := os.ReadFile(filepath.Join(dir, "a.txt")); err != nil || string(got) != "2\n" {
+				t.Errorf("its work came back as %q, %v", got, err)
+			}
+		})
 	}
 }
 

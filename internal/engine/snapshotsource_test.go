@@ -15,7 +15,7 @@ import (
 )
 
 // newStops has a vendor, ext.stops, whose snapshots leave their sandbox paused.
-func newStops(t *testing.T) *bench {
+func newStops(t *testing.T, more ...with) *bench {
 	t.Helper()
 	stops := &hooked{handler: "stops", says: func(d *extensions.Descriptor) { d.NamedOnly, d.Snapshots.StopsSource = false, true },
 		does: func(c *calls, cfg extensions.Config) {
@@ -28,10 +28,10 @@ func newStops(t *testing.T) *bench {
 				return k, err
 			}
 		}}
-	return newBench(t, having(stops), onFiles(map[string]string{
+	return newBench(t, append([]with{having(stops), onFiles(map[string]string{
 		"extensions/ext.stops.yaml": "id: ext.stops\ntitle: Stops\nhandler: stops\nconfig: { dir: \"$VENDOR\" }\n",
 		"profiles/t.yaml":           "id: profile.t\nversion: \"1.0.0\"\nextension: ext.stops\n" + common,
-	}), func(b *bench) { b.profile = "profile.t" })
+	}), func(b *bench) { b.profile = "profile.t" }}, more...)...)
 }
 
 func TestASandboxThatASnapshotStoppedGoesOn(t *testing.T) {

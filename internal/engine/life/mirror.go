@@ -203,6 +203,9 @@ func (m *Manager) syncBeforeEnd(ctx context.Context, b *place.Backend, row ledge
 		return nil
 	}
 	if o.Phase == extensions.PhasePaused { // not as the ledger knows it, if one does
+		if err := m.book.CheckClock(); err != nil {
+			return err
+		}
 		if _, err := b.Resume(ctx, row.Handle, m.wakeUntil(row)); err != nil {
 			return err
 		}

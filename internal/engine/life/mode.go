@@ -65,6 +65,11 @@ func (m *Manager) setMode(ctx context.Context, l *ledger.Ledger, row ledger.Sand
 	if err := m.checkMode(b.Binding, left, powers, row, mode); err != nil {
 		return row, err
 	}
+	if mode == ledger.Running { // its place gets its end
+		if err := m.book.CheckClock(); err != nil {
+			return row, err
+		}
+	}
 	begun := "sandbox.resuming"
 	if mode == ledger.Paused {
 		begun = "sandbox.pausing"

@@ -80,7 +80,11 @@ func (m *Manager) Recover(ctx context.Context, notify notice.Notify) error {
 			if ctx.Err() != nil {
 				return err
 			}
-			notify.Tell("Not settled yet", "The %s of %s by a run that died could not be settled: %s", in.Kind, in.Subject, err.Error())
+			next := extensions.RemedyOf(err)
+			if next != "" {
+				next = ". What to do: " + next
+			}
+			notify.Tell("Not settled yet", "The %s of %s by a run that died could not be settled: %s%s", in.Kind, in.Subject, err.Error(), next)
 		}
 	}
 	return m.endAllOverdue(ctx, notify)
@@ -122,7 +126,10 @@ func (m *Manager) recoverRow(ctx context.Context, l *ledger.Ledger, row ledger.S
 	begun := ledger.Change{Expect: ledger.Expect{Fence: row.Fence}, Event: ledger.NewNote("sandbox.recovering", nil)}
 	var o extensions.Observation
 	if lifecycle.Usable(row.State) {
-		var err error
+		err := m.book.CheckClock()
+		if err != nil && !lifecycle.Overdue(m.book.Now(), row.ExpiresAt) {
+			return err // it would set a wrong deadline
+		}
 		if o, err = m.lookAgain(ctx, row); err != nil && !m.endedElsewhere(row, err) {
 			return err
 		}

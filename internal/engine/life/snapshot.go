@@ -75,6 +75,11 @@ func (m *Manager) Snapshot(ctx context.Context, rec plan.Receipt, req SnapshotRe
 	if err := b.Can(extensions.PowerSnapshot); err != nil {
 		return SnapshotView{}, err
 	}
+	if b.Binding.Descriptor.Snapshots.StopsSource && row.Mode != ledger.Paused { // see goOn
+		if err := m.book.CheckClock(); err != nil {
+			return SnapshotView{}, err
+		}
+	}
 	retention, err := req.check(b.Binding.Descriptor.Snapshots)
 	if err != nil {
 		return SnapshotView{}, err
