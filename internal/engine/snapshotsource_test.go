@@ -82,6 +82,50 @@ func TestASnapshotIsKeptWhoseSandboxDoesNotGoOn(t *testing.T) {
 	b.clean()
 }
 
+// Whoever finds that says what to do, as nobody resumes it later.
+func TestASandboxThatAFailedSnapshotStoppedAndDoesNotGoOnIsTold(t *testing.T) {
+	t.Parallel()
+	for name, recovered := range map[string]bool{"by its run": false, "by the run that settles it": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newStops(t)
+			s := b.create(engine.Request{Name: "one"})
+			dies, err := engine.New(b.Options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx := failpointtest.Inject(t.Context(), "engine.snapshot.made", func() error {
+				if !recovered {
+					return failpointtest.ErrInjected
+				}
+				b.script(saasstub.Rule{Op: vendor.OpAny, Do: vendor.DoUnauthorized})
+				return errors.Join(dies.Close(), failpointtest.ErrInjected)
+			})
+			b.script(saasstub.Rule{Op: vendor.OpResume, Do: vendor.DoConflict})
+			kept, err := dies.Snapshot(ctx, s.Receipt, engine.SnapshotRequest{})
+			if err == nil {
+				t.Fatal("it did not fail")
+			}
+			said := notices(kept.Notices)
+			if recovered {
+				said = ""
+				b.script(saasstub.Rule{Op: vendor.OpResume, Do: vendor.DoConflict})
+				err = b.reopen().Recover(t.Context(), func(n engine.Notice) { said += n.Summary + ": " + n.Detail })
+			} else {
+				err = dies.Close()
+			}
+			if err != nil || !strings.Contains(said, "Its sandbox does not go on") ||
+				!strings.Contains(said, "sandboxer sandbox resume "+string(s.ID)) || strings.Contains(said, "Not settled yet") || b.keeps() != 0 {
+				t.Errorf("%s, told %q; %d are kept", told(err), said, b.keeps())
+			}
+			b.script()
+			b.mode(b.Engine, s, engine.Running)
+			b.end(s)
+			b.clean()
+		})
+	}
+}
+
 // Where the place of a snapshot of a dead run cannot be reached, its operation stays open: the next run that can reach it removes
 // what was taken, and lets its sandbox go on.
 func TestASnapshotOfADeadRunIsSettledOnceItsPlaceIsReached(t *testing.T) {

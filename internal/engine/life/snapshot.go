@@ -107,16 +107,16 @@ func (m *Manager) Snapshot(ctx context.Context, rec plan.Receipt, req SnapshotRe
 		return m.lastSnapshot(ctx, b, row, pending{op: op, s: s}, req)
 	}
 	if err := failpoint.Hit(ctx, pointSnapshotBegun); err != nil {
-		return m.snapshotFailed(ctx, l, b, s, op.Holder, err)
+		return m.snapshotFailed(ctx, l, b, s, op.Holder, nil, err)
 	}
 	made, told, err := m.takeSnapshot(ctx, l, b, row, s, req)
 	if err != nil {
-		return m.snapshotFailed(ctx, l, b, s, op.Holder, err)
+		return m.snapshotFailed(ctx, l, b, s, op.Holder, told, err)
 	}
 	kept, err := m.keepSnapshot(ctx, b, pending{op: op, s: s}, made, &ledger.FinishIntent{Outcome: ledger.Confirmed})
 	if err != nil {
 		s.Handle = made.Handle
-		return m.snapshotFailed(ctx, l, b, s, op.Holder, notRecorded(err))
+		return m.snapshotFailed(ctx, l, b, s, op.Holder, told, notRecorded(err))
 	}
 	out := snapshotView(kept)
 	out.Notices = told
@@ -149,7 +149,7 @@ func (m *Manager) keepSnapshot(ctx context.Context, b *place.Backend, p pending,
 	return applySnapshot(ctx, p.op.Ledger, c)
 }
 
-// takeSnapshot asks the place, and lets a sandbox go on that it stopped. told says that it does not: the snapshot is whole.
+// takeSnapshot asks the place, and lets a sandbox go on that it stopped, whether or not it failed.
 func (m *Manager) takeSnapshot(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox, s ledger.Snapshot,
 	req SnapshotRequest) (made extensions.Snapshot, told []notice.Notice, err error) {
 	err = book.Guarded(ctx, l, func(ctx context.Context) (err error) {
@@ -160,12 +160,7 @@ func (m *Manager) takeSnapshot(ctx context.Context, l *ledger.Ledger, b *place.B
 	if err == nil {
 		err = failpoint.Hit(ctx, pointSnapshotMade)
 	}
-	if stays := m.goOn(ctx, l, b, row); stays != nil {
-		told = append(told, notice.Notice{Summary: "Its sandbox does not go on",
-			Detail: fmt.Sprintf("The snapshot stopped sandbox %s, which could not be resumed: %s. What to do: run `sandboxer sandbox resume %[1]s`.",
-				row.ID, stays)})
-	}
-	return made, told, err
+	return made, m.goOn(ctx, l, b, row), err
 }
 
 // archAt returns the architecture of a sandbox's place, as far as it is known without asking.
@@ -186,8 +181,19 @@ func (m *Manager) archAt(ctx context.Context, l *ledger.Ledger, b *place.Backend
 	return ""
 }
 
-// goOn resumes a sandbox that ran until a snapshot stopped it. Its meter counts the pause.
-func (m *Manager) goOn(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox) error {
+// goOn resumes a sandbox that ran until a snapshot stopped it. told says that it stays paused: no later run resumes it.
+func (m *Manager) goOn(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox) (told []notice.Notice) {
+	err := m.resumeStopped(ctx, l, b, row)
+	if err == nil {
+		return nil
+	}
+	return []notice.Notice{{Summary: "Its sandbox does not go on",
+		Detail: fmt.Sprintf("The snapshot stopped sandbox %s, which could not be resumed: %s. What to do: run `sandboxer sandbox resume %[1]s`.",
+			row.ID, err)}}
+}
+
+// resumeStopped lets the meter count the pause.
+func (m *Manager) resumeStopped(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox) error {
 	if !b.Binding.Descriptor.Snapshots.StopsSource || row.Mode == ledger.Paused || !lifecycle.Usable(row.State) {
 		return nil
 	}
@@ -225,7 +231,7 @@ func applySnapshot(ctx context.Context, l *ledger.Ledger, c ledger.SnapshotChang
 
 // snapshotFailed removes what a failed snapshot may have left.
 func (m *Manager) snapshotFailed(ctx context.Context, l *ledger.Ledger, b *place.Backend, s ledger.Snapshot, holder ledger.HolderID,
-	cause error) (SnapshotView, error) {
+	told []notice.Notice, cause error) (SnapshotView, error) {
 	sctx, cancel := settling(ctx)
 	defer cancel()
 	err := b.RemoveSnapshot(sctx, s.ID, s.Handle)
@@ -240,6 +246,7 @@ func (m *Manager) snapshotFailed(ctx context.Context, l *ledger.Ledger, b *place
 	if lerr != nil {
 		out = snapshotView(s) // the ledger still has it as under way
 	}
+	out.Notices = told
 	return out, errors.Join(cause, err, lerr)
 }
 
