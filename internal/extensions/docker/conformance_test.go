@@ -2,6 +2,7 @@ package docker
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -17,6 +18,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/moby/moby/client"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
@@ -98,39 +101,54 @@ func (s *site) sweep(t testing.TB) {
 	for _, left := range s.residue(t) {
 		t.Errorf("left behind: %s", left)
 	}
-	for _, kind := range kinds {
-		for _, id := range strings.Fields(s.list(t, kind, "{{.ID}}")) {
-			_ = exec.Command("docker", "-H", "unix://"+s.socket, kind, "rm", "--force", id).Run()
-		}
+	for _, o := range s.list(t, "container", "network", "image") {
+		_ = exec.Command("docker", "-H", "unix://"+s.socket, o.kind, "rm", "--force", o.id).Run()
 	}
 }
 
-// kinds are the kinds of objects that a sandbox has or leaves.
-var kinds = []string{"container", "network", "image"}
+// object is a container, a network, or one name of an image.
+type object struct{ kind, id, name string }
 
-func (s *site) list(t testing.TB, kind, format string) string {
-	args := []string{kind, "ls", "--filter", "label=" + extensions.LabelAccount + "=" + s.config.Account, "--format", format}
-	if kind == "container" {
-		args = append(args, "--all")
+// list asks the engine itself: starting the command line, as often as tests ask, takes longer than they do.
+func (s *site) list(t testing.TB, kinds ...string) (all []object) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), time.Minute)
+	defer cancel()
+	c, err := client.New(client.WithHost("unix://" + s.socket))
+	must(t, err)
+	defer func() { must(t, c.Close()) }()
+	ours := make(client.Filters).Add("label", extensions.LabelAccount+"="+s.config.Account)
+	for _, kind := range kinds {
+		switch kind {
+		case "container":
+			r, err := c.ContainerList(ctx, client.ContainerListOptions{All: true, Filters: ours})
+			must(t, err)
+			for _, o := range r.Items {
+				all = append(all, object{kind, o.ID, strings.Join(o.Names, ",")})
+			}
+		case "network":
+			r, err := c.NetworkList(ctx, client.NetworkListOptions{Filters: ours})
+			must(t, err)
+			for _, o := range r.Items {
+				all = append(all, object{kind, o.ID, o.Name})
+			}
+		case "image":
+			r, err := c.ImageList(ctx, client.ImageListOptions{Filters: ours})
+			must(t, err)
+			for _, o := range r.Items {
+				for _, name := range slices.Concat(o.RepoTags, []string{""})[:max(len(o.RepoTags), 1)] {
+					all = append(all, object{kind, o.ID, name})
+				}
+			}
+		}
 	}
-	return s.docker(t, args...)
+	return all
 }
 
 func (s *site) residue(t testing.TB) []string {
 	var all []string
-	for _, kind := range kinds {
-		format := "{{.ID}} {{.Name}}"
-		switch kind {
-		case "container":
-			format = "{{.ID}} {{.Names}}"
-		case "image":
-			format = "{{.ID}} {{.Repository}}:{{.Tag}}"
-		}
-		for _, line := range strings.Split(s.list(t, kind, format), "\n") {
-			if line != "" {
-				all = append(all, kind+" "+line)
-			}
-		}
+	for _, o := range s.list(t, "container", "network", "image") {
+		all = append(all, o.kind+" "+o.id+" "+o.name)
 	}
 	slices.Sort(all)
 	return all
@@ -362,11 +380,11 @@ func (s *site) outside(t testing.TB) []string {
 		b, _ := os.ReadFile(p)
 		list = append(list, string(b))
 	}
-	for _, id := range strings.Fields(s.list(t, "container", "{{.ID}}")) {
-		list = append(list, s.docker(t, "inspect", id), s.docker(t, "logs", id))
+	for _, o := range s.list(t, "container") {
+		list = append(list, s.docker(t, "inspect", o.id), s.docker(t, "logs", o.id))
 	}
-	for _, id := range strings.Fields(s.list(t, "image", "{{.ID}}")) {
-		list = append(list, s.docker(t, "inspect", id), s.docker(t, "history", "--no-trunc", id), s.docker(t, "save", id))
+	for _, o := range s.list(t, "image") {
+		list = append(list, s.docker(t, "inspect", o.id), s.docker(t, "history", "--no-trunc", o.id), s.docker(t, "save", o.id))
 	}
 	return list
 }

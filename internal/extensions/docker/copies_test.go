@@ -140,7 +140,7 @@ func TestACopyHasNoSecret(t *testing.T) {
 		if got := inside(t, b, fork, "", `printf %s "${CANARY-$(cat /run/secrets/CANARY 2>/dev/null)}"`); got != "" {
 			t.Errorf("%s: the fork has %q", as, got)
 		}
-		images := strings.Fields(s.list(t, "image", "{{.ID}}"))
+		images := s.list(t, "image")
 		if len(images) < 4 {
 			t.Errorf("%s: %d images", as, len(images))
 		}
@@ -226,8 +226,8 @@ func TestADeletedSnapshotLeavesWhatWasMadeOfIt(t *testing.T) {
 		_, err := b.Teardown(t.Context(), h)
 		must(t, err)
 	}
-	if left := s.list(t, "image", "{{json .}}"); left != "" {
-		t.Errorf("left %s", left)
+	if left := s.list(t, "image"); len(left) != 0 {
+		t.Errorf("left %v", left)
 	}
 }
 
@@ -377,18 +377,17 @@ func TestALateNetworkGoesWithALaterSandbox(t *testing.T) {
 	late := string(id) + nameNetwork
 	docker(t, "network", "create", "--internal", "--subnet", "10.213.255.240/29", "--label", labelHandler+"="+Handler, "--label",
 		extensions.LabelID+"="+string(id), "--label", extensions.LabelAccount+"="+s.config.Account, late)
-	names := func() string { return s.list(t, "network", "{{.Name}}") }
 	list, err := b.engine.NetworkList(t.Context(), client.NetworkListOptions{})
 	must(t, err)
 	b.sweepNetworks(t.Context(), list.Items)
-	if !strings.Contains(names(), late) {
+	if got := fmt.Sprint(s.list(t, "network")); !strings.Contains(got, late) {
 		t.Error("a network whose create may be under way was removed")
 	}
 	for i := range list.Items {
 		list.Items[i].Created = time.Now().Add(-2 * unusedTime)
 	}
 	b.sweepNetworks(t.Context(), list.Items)
-	if got := names(); got != string(live.ID)+nameNetwork {
-		t.Errorf("networks: %q", got)
+	if got := s.list(t, "network"); len(got) != 1 || got[0].name != string(live.ID)+nameNetwork {
+		t.Errorf("networks: %v", got)
 	}
 }
