@@ -40,6 +40,7 @@ type answer struct {
 	Warnings   string     `json:"warnings"` // lines
 	Adopted    bool       `json:"adopted"`
 	DenyProof  string     `json:"deny_proof"` // see deny.go
+	EngineSeen string     `json:"engine_seen"`
 	Found      bool       `json:"found"`
 	Busy       string     `json:"busy"` // the current operation
 	Gone       bool       `json:"gone"`

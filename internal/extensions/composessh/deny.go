@@ -24,3 +24,9 @@ func denyNetwork(network map[string]any, index int) {
 func proofOf(stateDir string, h extensions.Host) netwall.Proof {
 	return netwall.ProofAt(stateDir, h.Ref())
 }
+
+// engineOf is what h last said of its engine, in its scripts' words, kept and compared likewise. It spares the first
+// create the question.
+func engineOf(stateDir string, h extensions.Host) netwall.Proof {
+	return netwall.ProofAt(stateDir, "engine "+h.Ref())
+}

@@ -167,3 +167,36 @@ try 24.0.1 missing
 `
 	inShells(t, []string{"engine"}, body, "fine\nfine\nfine\nunsupported\nunsupported\nunsupported")
 }
+
+func TestTheEngineIsAskedOnceForTheFactsAndTheCreatesAfterThem(t *testing.T) {
+	t.Parallel()
+	const body = `
+docker() { case $* in
+	info*) echo asked >>"$root/asked"; echo '28.0.1|THE:ID|v2.30.0 /usr/libexec/docker/cli-plugins/docker-compose|' ;;
+	*) echo "docker $*" ;;
+esac; }
+fail() { echo "fail $*"; exit 1; }
+use_root
+mkdir -p "$root"
+look() { rm -f "$root/engine" "$root/asked"; check_engine; echo "$engine $engine_id$(sed "s/^/ /" "$root/asked" 2>/dev/null)"; }
+engine_started
+read_clock
+said=$(docker info)
+engine_split
+judge_engine
+engine_seen=$(engine_note)
+look
+engine_seen="other-$engine_seen"
+look
+daemon=9999999
+engine_seen=$(engine_note)
+engine_started() { daemon=9999998; }
+look
+engine_seen=
+look
+later() { rm -f "$root/asked"; check_engine; echo "$engine $engine_id$(sed "s/^/ /" "$root/asked" 2>/dev/null)"; }
+later
+`
+	const seen, asked = "28.0.1 THE:ID\n", "28.0.1 THE:ID asked\n"
+	inShells(t, []string{"engine"}, body, strings.TrimSpace(seen+asked+asked+asked+seen))
+}

@@ -18,7 +18,7 @@ import (
 
 // probeFiles make up the operation facts.
 var probeFiles = []string{"lease", "look", "timer", "folder", "remove", "memory", "toolbox", "subnet", "tries", "rules", "deny",
-	"firewall", "proxy", "survey", "facts"}
+	"firewall", "proxy", "survey", "engine", "facts"}
 
 // Probe implements extensions.Prober with one exec, and one channel that shows whether forwarding is
 // allowed. If no proof of default deny is known, the host makes one, which takes a second or two and leaves
@@ -59,6 +59,7 @@ func (b *Backend) probe(ctx context.Context) (extensions.HostFacts, []extensions
 	}
 	raw := told.Facts
 	proofOf(b.stateDir, b.host).Keep(raw["proof"])
+	engineOf(b.stateDir, b.host).Keep(raw["engine"])
 	raw["forwarding"] = b.forwarding(ctx)
 	f := raw.facts(b.host)
 	f.ClockSkew = w.skew()

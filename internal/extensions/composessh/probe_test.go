@@ -37,6 +37,9 @@ func TestProbeTellsTheHost(t *testing.T) {
 	if proof == "" {
 		t.Fatal("the proof was not kept")
 	}
+	if engineOf(b.stateDir, b.host).Read() == "" {
+		t.Error("what it said of its engine was not kept")
+	}
 	started := time.Now()
 	_, _, err = b.Probe(t.Context())
 	must(t, err)

@@ -73,6 +73,7 @@ func (b *Backend) provision(ctx context.Context, spec extensions.Spec) (extensio
 	switch {
 	case err == nil:
 		proofOf(b.stateDir, b.host).Keep(a.DenyProof)
+		engineOf(b.stateDir, b.host).Keep(a.EngineSeen)
 		return h, b.observeOne(h, a), nil
 	case a.Failure != nil && !a.Failure.Made, a.Failure == nil && !remote.MayHaveStarted(err):
 		return none, nothing, err
@@ -201,6 +202,7 @@ func (b *Backend) createVars(ctx context.Context, p *plan) map[string]string {
 		"now_ms":       strconv.FormatInt(now.UnixMilli(), 10),
 		"payload_size": formatInt(p.payload.size), "payload_digest": p.payload.digest,
 		"networks": strings.Join(p.rendered.Networks, " "), "deny_proved": proofOf(b.stateDir, b.host).Read(), "mode": string(p.walls.mode),
+		"engine_seen":     engineOf(b.stateDir, b.host).Read(),
 		"service_default": p.rendered.Default, "mount": p.mount(), "access": p.access, "publish": p.publish(),
 		"limit": b.limit(ctx), "grace": seconds(p.options.stopGrace),
 		"lock_wait": lockWaitLong, "max": "0",

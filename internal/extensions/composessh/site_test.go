@@ -74,12 +74,18 @@ func newSite(t testing.TB, opts ...hosttest.Option) *site {
 		Values:   map[string]any{"root": s.root, "subnet_size": 28, "subnets": []any{ownRange()}}}
 	proofs.Lock()
 	proofOf(s.config.StateDir, host).Keep(proofs.line)
+	if len(opts) == 0 { // it has the machine's own docker command
+		engineOf(s.config.StateDir, host).Keep(proofs.engine)
+	}
 	proofs.Unlock()
 	t.Cleanup(func() { // what was proved on this machine holds for the next site on it
 		proofs.Lock()
 		defer proofs.Unlock()
 		if line := proofOf(s.config.StateDir, host).Read(); line != "" {
 			proofs.line = line
+		}
+		if len(opts) == 0 {
+			proofs.engine = engineOf(s.config.StateDir, host).Read()
 		}
 	})
 	return s
@@ -100,7 +106,7 @@ var (
 
 var proofs struct {
 	sync.Mutex
-	line string
+	line, engine string
 }
 
 // open opens the extension there, as another process would.

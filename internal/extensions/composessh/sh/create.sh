@@ -134,7 +134,7 @@ finish() {
 	fi
 	unlock_sandbox
 	ids=$id
-	answer_with "\"adopted\":$adopted,\"deny_proof\":$(json_string "${deny_proof-}"),"
+	answer_with "\"adopted\":$adopted,\"deny_proof\":$(json_string "${deny_proof-}"),\"engine_seen\":$(json_string "${noted-}"),"
 	exit 0
 }
 

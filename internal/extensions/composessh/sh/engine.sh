@@ -3,47 +3,77 @@
 # check_engine asks for the versions of the engine and of Compose, once per boot and start of the engine. If it cannot
 # detect a restart, an answer counts for ten seconds. When many scripts begin at once on a host, one asks for all. It
 # sets engine, engine_id and compose_plugin, the program that docker runs for "docker compose", or '' if docker had
-# better choose.
+# better choose, and noted, which the caller may keep and pass back as engine_seen: a host without sandboxes keeps nothing
+# of ours.
 check_engine() {
-	daemon=''
-	{ IFS= read -r daemon </run/docker.pid; } 2>/dev/null
+	engine_started
 	engine_known || {
 		{ command exec 5>>"$root/engine.lock"; } 2>/dev/null && flock -w 30 5
 		engine_known || {
-			ask_engine
-			{ printf '%s %s %s %s %s %s\n' "$boot" "${daemon:--}" "$uptime" "$engine" "${engine_id:--}" "$compose_plugin" >"$root/engine.$$" && mv -f "$root/engine.$$" "$root/engine"; } 2>/dev/null
+			noted=${engine_seen-}
+			engine_counts "$noted" || {
+				ask_engine
+				judge_engine
+				noted=$(engine_note)
+			}
+			{ printf '%s\n' "$noted" >"$root/engine.$$" && mv -f "$root/engine.$$" "$root/engine"; } 2>/dev/null
 		}
 		exec 5>&-
 	}
 }
 
+# engine_started sets daemon to the process of the engine, '' if its file is elsewhere.
+engine_started() {
+	daemon=''
+	{ IFS= read -r daemon </run/docker.pid; } 2>/dev/null
+}
+
+# engine_note prints a judged answer and what it holds for.
+engine_note() { printf '%s %s %s %s %s %s\n' "$boot" "${daemon:--}" "$uptime" "$engine" "${engine_id:--}" "$compose_plugin"; }
+
 # engine_known takes the earlier answer; false if that no longer counts.
 engine_known() {
+	noted=
+	{ IFS= read -r noted <"$root/engine"; } 2>/dev/null
+	engine_counts "$noted"
+}
+
+engine_counts() {
 	read_clock
-	[ -f "$root/engine" ] || return 1
-	IFS=' ' read -r known_boot known_daemon known_at engine engine_id compose_plugin <"$root/engine"
+	IFS=' ' read -r known_boot known_daemon known_at engine engine_id compose_plugin <<-END
+		$1
+	END
 	[ "$known_boot" = "$boot" ] && [ -n "$engine_id" ] && [ "$engine_id" != - ] || return 1
 	[ -z "$daemon" ] || { [ "$known_daemon" = "$daemon" ] && return 0; }
 	[ "$known_daemon" = "${daemon:--}" ] && [ "$known_at" -le "$uptime" ] && [ "$uptime" -lt "$((known_at + 1000))" ]
 }
 
-# ask_engine fails if a version is missing or too old. One question suffices, except for docker commands that do not
-# list plugins.
+# The answer to one question: versions, id and plugin of Compose. Docker commands may list no plugins.
+engine_format='{{.ServerVersion}}|{{.ID}}|{{range .ClientInfo.Plugins}}{{if eq .Name "compose"}}{{.Version}} {{.Path}}{{end}}{{end}}|'
+
+# engine_split takes that from the beginning of said.
+engine_split() {
+	engine=${said%%|*} said=${said#*|}
+	engine_id=${said%%|*} said=${said#*|}
+	compose_version=${said%%|*} compose_plugin='' said=${said#*|}
+	case $compose_version in *' /'*) compose_plugin=${compose_version#* } ;; esac
+	compose_version=${compose_version%% *}
+}
+
 ask_engine() {
-	# shellcheck disable=SC2016
-	said=$(docker_soon info --format '{{.ServerVersion}}|{{.ID}}|{{range .ClientInfo.Plugins}}{{if eq .Name "compose"}}{{.Version}}|{{.Path}}{{end}}{{end}}' 2>/dev/null) || said=
+	said=$(docker_soon info --format "$engine_format" 2>/dev/null) || said=
 	case $said in
-	[0-9]*'|'?*'|'?*'|'/*)
-		engine=${said%%|*} said=${said#*|}
-		engine_id=${said%%|*} said=${said#*|}
-		compose_version=${said%%|*} compose_plugin=${said#*|}
-		;;
+	[0-9]*'|'?*'|'?*' /'*'|') engine_split ;;
 	*)
 		engine=$(docker_soon version --format '{{.Server.Version}}' 2>/dev/null) || fail_docker 'Docker does not answer' "$(docker_soon version 2>&1 >/dev/null)"
 		read_engine
 		compose_version='' compose_plugin=''
 		;;
 	esac
+}
+
+# judge_engine fails if a version is missing or too old.
+judge_engine() {
 	engine_major=${engine%%.*}
 	case $engine_major in '' | *[!0-9]*) engine_major=0 ;; esac
 	[ "$engine_major" -ge 20 ] || fail unsupported "the host has Docker Engine $engine; it needs 20.10 or newer" 'install a newer Docker Engine on the host: https://docs.docker.com/engine/install/'

@@ -86,13 +86,21 @@ fact timer "$timer"
 memory_found && fact memory 1
 docker='' said='' compose='' compose_said='' docker_root='' gpu='' rules='' looked=''
 if command -v docker >/dev/null 2>&1; then
-	if said=$(docker_soon info --format '{{.ServerVersion}}|{{.DockerRootDir}}|{{json .Runtimes}}' 2>&1); then
+	if said=$(docker_soon info --format "$engine_format"'{{.DockerRootDir}}|{{json .Runtimes}}' 2>&1); then
 		said=$(printf '%s\n' "$said" | sed -n -e '/|.*|/p')
-		docker=${said%%|*} said=${said#*|}
-		docker_root=${said%%|*}
+		engine_split
+		docker=$engine docker_root=${said%%|*}
 		case $said in *'"nvidia"'*) for entry in /dev/nvidia[0-9]*; do [ ! -e "$entry" ] || gpu=1; done ;; esac
 		said=
-		compose=$(docker_soon compose version --short 2>&1) || compose_said=$compose compose=''
+		[ -n "$compose_version" ] || compose_version=$(docker_soon compose version --short 2>&1) || compose_said=$compose_version compose_version=''
+		compose=${compose_version#v}
+		[ -z "$compose" ] || fact engine "$(
+			fail() { exit 1; }
+			engine_started
+			read_clock
+			judge_engine
+			engine_note
+		)"
 	fi
 else
 	said=absent
@@ -110,7 +118,6 @@ while read -r _ _ _ size _; do free=$size; done <<-END
 END
 fact free_kib "$free"
 if [ -n "$docker" ] && [ -z "$missing" ]; then
-	engine=$docker
 	facts=$facts$(proved)
 	if [ -n "${allow_firewall-}" ]; then
 		rules=$(as_root sh -c "$firewall_job" sh show 2>&1 </dev/null) && rules=works
