@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -142,4 +143,38 @@ func TestAResumeThatDiedCostsSinceItWasAskedFor(t *testing.T) {
 	}
 	b.end(s)
 	b.clean()
+}
+
+// Where neither a pause nor the look after it gets an answer, nothing is taken for the mode: whoever is next to change
+// something asks the place first, be it the same run or another beside it.
+func TestAPauseWithoutAnyAnswerIsFollowedOnceItsPlaceCanBeAsked(t *testing.T) {
+	t.Parallel()
+	for name, next := range map[string]func(b *bench) *engine.Engine{
+		"by the run that asked":    func(b *bench) *engine.Engine { return b.Engine },
+		"by another run meanwhile": func(b *bench) *engine.Engine { return b.reopen() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			s := b.create(engine.Request{Name: "one"})
+			b.script(saasstub.Rule{Op: vendor.OpPause, Do: vendor.DoLoseAnswer}, saasstub.Rule{Op: vendor.OpGet, Skip: 1, Do: vendor.DoUnreachable})
+			got, err := b.SetMode(t.Context(), s.Receipt, engine.Paused, nil)
+			if err == nil || !strings.Contains(told(err), "not known") || got.Mode != "running" {
+				t.Errorf("it is %q, told %s", got.Mode, told(err))
+			}
+			b.keyless()
+			b.script()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			b.Engine = next(b)
+			longer := s.Request
+			longer.TTL = "3h"
+			if got, err = b.Update(ctx, s.Receipt, longer, nil); err != nil || got.Mode != "paused" {
+				t.Fatalf("it is %q, %s", got.Mode, told(err))
+			}
+			b.metered(s.ID, engine.Running, engine.Paused)
+			b.end(s)
+			b.clean()
+		})
+	}
 }

@@ -50,6 +50,9 @@ type Intent struct {
 	FinishedAt time.Time
 }
 
+// Nobody holds an operation that its run gave up before its end was known: the next run settles it.
+const Nobody HolderID = "nobody"
+
 // OpenIntent begins an operation and assigns the next fence of its subject. It abandons the open intent of
 // a dead holder; that of another living holder is *Busy; replacing one's own needs Supersede.
 type OpenIntent struct {

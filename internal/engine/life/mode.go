@@ -46,8 +46,11 @@ func (m *Manager) inMode(ctx context.Context, l *ledger.Ledger, s Sandbox, want 
 	if err == nil {
 		return out, nil
 	}
-	next := "it is " + out.Mode + " now: apply again"
-	if r := extensions.RemedyOf(err); r != "" {
+	next, r := "it is "+out.Mode+" now: apply again", extensions.RemedyOf(err)
+	switch {
+	case errors.Is(err, errModeUnknown):
+		next = r
+	case r != "":
 		next = r + "; " + next
 	}
 	return out, extensions.AtField("desired_mode",
@@ -87,6 +90,10 @@ func (m *Manager) setMode(ctx context.Context, l *ledger.Ledger, row ledger.Sand
 		reason := reasonOf(err)
 		done.Finish = &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}
 		done.Event = ledger.NewNote("sandbox.mode-failed", map[string]any{"mode": mode, "reason": reason})
+		if errors.Is(err, errModeUnknown) {
+			done.Intent = &ledger.OpenIntent{Kind: ledger.IntentMode, Holder: ledger.Nobody}
+			m.recovery.again.Store(true)
+		}
 	}
 	merr := m.seenMode(ctx, op, o, asked, &done)
 	err = errors.Join(err, merr, op.Apply(ctx, done))
@@ -102,6 +109,10 @@ func modeDone(mode ledger.Mode) string {
 	}
 	return "resumed"
 }
+
+// errModeUnknown is in the error of a change of mode whose place does not say what came of it. The operation stays
+// open, for the next run to follow the place.
+var errModeUnknown = errors.New("not known")
 
 // changeMode asks the place. After a failure it follows what the place then shows, if it can be seen.
 func (m *Manager) changeMode(ctx context.Context, b *place.Backend, row ledger.Sandbox, mode ledger.Mode,
@@ -127,8 +138,12 @@ func (m *Manager) changeMode(ctx context.Context, b *place.Backend, row ledger.S
 	defer cancel()
 	seen, lookErr := b.Look(sctx, row.Handle)
 	switch {
-	case lookErr != nil:
+	case lookErr != nil && errors.Is(err, extensions.ErrElsewhere):
 		return extensions.Observation{}, err
+	case lookErr != nil:
+		return extensions.Observation{}, extensions.Errorf(extensions.KindOf(err), "whether sandbox %s (%s) is %s now is %w: %w",
+			row.ID, row.Name, mode, errModeUnknown, err).
+			WithRemedy("repeat it once %s answers; any change made then first asks in which mode it is", candidateName(row))
 	case modeOf(seen) == mode:
 		return seen, nil
 	}

@@ -2,6 +2,7 @@ package life
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
@@ -16,6 +17,8 @@ import (
 type recovery struct {
 	turn chan struct{} // capacity 1: whoever fills it recovers
 	done time.Time     // when what was overdue was last ended; zero = no recovery yet
+	// again says that this engine itself gave up an operation since.
+	again atomic.Bool
 }
 
 // overdueAgainAfter is how often an engine that lives on ends what became overdue meanwhile, before a change.
@@ -40,7 +43,8 @@ func (m *Manager) recoverOnce(ctx context.Context, notify notice.Notify) error {
 	now := m.book.Now()
 	var err error
 	switch done := m.recovery.done; {
-	case done.IsZero():
+	case done.IsZero() || m.recovery.again.Swap(false):
+		m.recovery.done = time.Time{} // if it fails, it is not done
 		err = m.Recover(ctx, notify)
 	case now.Sub(done) >= overdueAgainAfter:
 		err = m.endAllOverdue(ctx, notify)
@@ -84,7 +88,7 @@ func (m *Manager) Recover(ctx context.Context, notify notice.Notify) error {
 			if next != "" {
 				next = ". What to do: " + next
 			}
-			notify.Tell("Not settled yet", "The %s of %s by a run that died could not be settled: %s%s", in.Kind, in.Subject, err.Error(), next)
+			notify.Tell("Not settled yet", "The %s of %s by an earlier run could not be settled: %s%s", in.Kind, in.Subject, err.Error(), next)
 		}
 	}
 	return m.endAllOverdue(ctx, notify)
