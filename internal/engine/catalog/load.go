@@ -57,6 +57,7 @@ type loader struct {
 	from        map[string]entry[string] // profile or kit reference -> file
 	homes       map[string]home          // by profile reference
 	broken      map[string]bool          // ids of files with mistakes
+	wrong       []*profile.Profile       // of such files
 	errs        strictyaml.Errors
 	notices     strictyaml.Errors
 	digest      hash.Hash

@@ -15,6 +15,7 @@ func (ld *loader) addProfile(f file, at home) {
 	if err != nil {
 		ld.errs = append(ld.errs, strictyaml.Collect(f.name, err)...)
 		ld.broken[p.ID] = true
+		ld.wrong = append(ld.wrong, p)
 		return
 	}
 	if was, ok := ld.from[p.Ref()]; ok && !overrides(ld, was, p.Errorf([]string{"id"}, ""), p.Ref()) {
@@ -78,6 +79,16 @@ func (ld *loader) restsOn(p *profile.Profile) string {
 		p = parent
 	}
 	return ""
+}
+
+// checkInputs tells of inputs that nothing uses, unless something else is wrong with them.
+func (ld *loader) checkInputs() {
+	for _, e := range ld.profiles.CheckInputs(ld.wrong) {
+		at := func(o *strictyaml.Error) bool { return o.File == e.File && o.Line == e.Line && o.Column == e.Column }
+		if !slices.ContainsFunc(ld.errs, at) {
+			ld.errs = append(ld.errs, e)
+		}
+	}
 }
 
 func (ld *loader) checkOptions(p *profile.Profile, ext string) {

@@ -49,7 +49,7 @@ func ValidatePath(path string, handlers []extensions.Extension, now time.Time) (
 	ld := newLoader(handlers, now)
 	ld.load([]layer{base, l})
 	ld.checkReferences()
-	ld.errs = append(ld.errs, ld.profiles.CheckInputs()...)
+	ld.checkInputs()
 	return ld.problems(only), nil
 }
 

@@ -66,30 +66,47 @@ func (c *checker) wholePlaceholders() {
 	}
 }
 
-// CheckInputs finds declared inputs that nothing uses, neither their own profile nor one that extends it.
-func (s *Set) CheckInputs() (errs strictyaml.Errors) {
-	reached := map[string]map[string]bool{} // by the reference of the declaring profile
-	for _, p := range s.profiles.all() {
-		flat, lineage, err := s.Flatten(p)
+// CheckInputs finds declared inputs that nothing uses, neither their own profile nor one that extends it. wrong are
+// profiles whose Parse failed: the mistakes of one file are told together.
+func (s *Set) CheckInputs(wrong []*Profile) (errs strictyaml.Errors) {
+	all := NewSet()
+	for _, p := range slices.Concat(s.profiles.all(), wrong) {
+		all.Add(p)
+	}
+	reached := map[*Profile]map[string]bool{} // by the declaring profile
+	for _, p := range all.profiles.all() {
+		chain, err := all.chain(p)
 		if err != nil {
 			continue // flattening reports it
 		}
-		for _, ref := range lineage {
-			if reached[ref] == nil {
-				reached[ref] = map[string]bool{}
+		uses := merged(chain).reached()
+		for _, c := range chain {
+			if reached[c] == nil {
+				reached[c] = map[string]bool{}
 			}
-			maps.Copy(reached[ref], flat.reached())
+			maps.Copy(reached[c], uses)
+			for name := range c.Inputs {
+				reached[c][name] = reached[c][name] || slices.ContainsFunc(chain, func(p *Profile) bool { return p.wrong && p.mentions(name) })
+			}
 		}
 	}
-	for _, p := range s.profiles.all() {
+	for _, p := range all.profiles.all() {
 		for _, name := range slices.Sorted(maps.Keys(p.Inputs)) {
-			if known := reached[p.Ref()]; known == nil || known[name] {
+			if known := reached[p]; known == nil || known[name] {
 				continue
 			}
 			errs = append(errs, p.Errorf([]string{"inputs", name}, "nothing uses the input %s: no field contains {{input.%s}}", name, name))
 		}
 	}
 	return errs
+}
+
+// mentions reports that some text of a file has a placeholder that may mean the input, even a wrong one in a wrong field.
+func (p *Profile) mentions(input string) (found bool) {
+	p.pos.Texts(func(_ []string, text string, _ bool) {
+		found = found || opening.MatchString(text) && strings.Contains(text, input)
+	})
+	return found
 }
 
 // IdleInputs returns the sorted names of given inputs that the profile ref does not use.

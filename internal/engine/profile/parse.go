@@ -20,7 +20,9 @@ func Parse(file string, data []byte) (*Profile, error) {
 	if err == nil && len(wrong) == 0 && p.Extends == nil {
 		later = append(later, strictyaml.Collect(file, checkWhole(p))...)
 	}
-	return p, withChecks(wrong, strictyaml.Collect(file, err), later)
+	err = withChecks(wrong, strictyaml.Collect(file, err), later)
+	p.wrong = err != nil
+	return p, err
 }
 
 // withChecks joins the mistakes of misplaced placeholders, decoding and checking, in this order; each

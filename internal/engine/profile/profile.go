@@ -40,6 +40,8 @@ type Profile struct {
 
 	file string
 	pos  *strictyaml.Positions
+	// wrong says that its file has mistakes: what its fields use is known only from their texts.
+	wrong bool
 }
 
 // Inputs are the declared inputs by name.

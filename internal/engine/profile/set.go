@@ -45,15 +45,20 @@ func (s *Set) Flatten(p *Profile) (*Profile, []string, error) {
 	if err != nil {
 		return nil, nil, strictyaml.Errors{err}.Err()
 	}
-	flat := chain[len(chain)-1]
-	for _, next := range slices.Backward(chain[:len(chain)-1]) {
-		flat = merge(flat, next)
-	}
+	flat := merged(chain)
 	lineage := make([]string, len(chain))
 	for i, c := range chain {
 		lineage[i] = c.Ref()
 	}
 	return flat, lineage, checkWhole(flat)
+}
+
+func merged(chain []*Profile) *Profile {
+	flat := chain[len(chain)-1]
+	for _, next := range slices.Backward(chain[:len(chain)-1]) {
+		flat = merge(flat, next)
+	}
+	return flat
 }
 
 // flat returns the profile ref with its ancestors; nil if it does not exist or contradicts itself, which
