@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -105,6 +106,70 @@ func TestASweepListsWhatItEndsWhereNobodyElseDoes(t *testing.T) {
 		}
 	}
 	b.clean()
+}
+
+// What breaks its own end inside lives on where the place leaves that to what runs inside. On this machine a run sees it,
+// with one list; it leaves what ended, or ends in time, alone, and what its place ends later.
+func TestARunEndsWhatOutlivedItsDeadlineOnThisMachine(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		later time.Duration
+		says  time.Duration // how much later its place will end it
+		over  bool          // its place has ended it
+		ends  bool
+	}{
+		"lives":             {later: 15 * time.Minute, ends: true},
+		"is about to end":   {later: 6 * time.Minute},
+		"ends later":        {later: 15 * time.Minute, says: time.Hour},
+		"ended in due time": {later: 15 * time.Minute, over: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			due := map[extensions.ID]time.Time{}
+			var looks atomic.Int32
+			machine := &hooked{handler: "machine", says: func(d *extensions.Descriptor) {
+				d.NamedOnly, d.Places, d.Capabilities.Expiry = false, []extensions.Place{extensions.PlaceMachine}, extensions.ExpiryHost
+				d.Capabilities.ExtendTTL, d.Capabilities.FsSnapshot = extensions.ExtendNone, false
+				d.Capabilities.PricingModel, d.Capabilities.CapacityQuery = extensions.PricingSelfHosted, false
+				d.Powers = []extensions.Power{extensions.PowerExec}
+			}, does: func(x *calls, _ extensions.Config) {
+				make, status := x.Provision, x.Status
+				x.Provision = func(ctx context.Context, s extensions.Spec) (extensions.Handle, extensions.Observation, error) {
+					due[s.ID] = s.Deadline
+					s.Deadline = s.Deadline.Add(12 * time.Hour)
+					return make(ctx, s)
+				}
+				x.Status = func(ctx context.Context, hs []extensions.Handle) ([]extensions.Observation, error) {
+					looks.Add(1)
+					all, err := status(ctx, hs)
+					for i, o := range all {
+						all[i].Deadline = due[o.ID].Add(c.says)
+						if c.over && due[o.ID].Before(time.Now().Add(c.later)) {
+							all[i].Phase = extensions.PhaseExpired
+						}
+					}
+					return all, err
+				}
+			}}
+			b := newBench(t, having(machine), onFiles(map[string]string{
+				"extensions/ext.machine.yaml": "id: ext.machine\ntitle: Machine\nhandler: machine\nconfig: { dir: \"$VENDOR\" }\n",
+				"profiles/t.yaml":             "id: profile.t\nversion: \"1.0.0\"\nextension: ext.machine\n" + common,
+			}), func(b *bench) { b.profile = "profile.t" })
+			short := b.create(engine.Request{Name: "short", TTL: "5m"})
+			b.create(engine.Request{Name: "shorter", TTL: "5m"})
+			b.Engine = b.reopen(ahead(func() time.Duration { return c.later }))
+			looks.Store(0)
+			if err := b.Recover(t.Context(), nil); err != nil {
+				t.Fatal(told(err))
+			}
+			if n := looks.Load(); n > 1 && !c.ends {
+				t.Errorf("it was asked %d times", n)
+			}
+			if got, err := b.Lookup(t.Context(), short.ID, "", ""); err != nil || (got.State == "destroyed") != c.ends || (len(b.alive()) == 0) != c.ends {
+				t.Errorf("it is %s, %s; %v are there", got.State, told(err), b.alive())
+			}
+		})
+	}
 }
 
 func TestADeadlineThatOnlyTheLedgerKeepsIsMovedThere(t *testing.T) {

@@ -214,11 +214,34 @@ func (m *Manager) unleased(ctx context.Context, l *ledger.Ledger, row ledger.San
 // overdueTime limits how long a run that wants something else ends what is overdue.
 const overdueTime = time.Minute
 
-// overdue lists what is past its deadline at places whose expiry is a sweep.
+// The times of what outlived its deadline: how long its place may take to end it, and how long a run may look.
+const (
+	outlivedAfter = 5 * time.Minute
+	outlivedLook  = 5 * time.Second
+)
+
+// overdue lists what is past its deadline at places whose expiry is a sweep, and what outlived it on this machine.
 func (m *Manager) overdue(ctx context.Context, l *ledger.Ledger) ([]ledger.Sandbox, error) {
 	rows, err := l.List(ctx, ledger.Filter{Account: m.account, States: append(slices.Clone(usable), lifecycle.Failed),
 		ExpiredBy: m.book.Now()})
-	return slices.DeleteFunc(rows, func(row ledger.Sandbox) bool { return !m.swept(ctx, row) }), err
+	looks, cancel := context.WithTimeout(ctx, outlivedLook)
+	defer cancel()
+	return slices.DeleteFunc(rows, func(row ledger.Sandbox) bool { return !m.swept(ctx, row) && !m.outlived(looks, row) }), err
+}
+
+// outlived reports that a sandbox of this machine lives although its place should have ended it: what runs inside may
+// have broken its end. No other place is asked, since that may cost each run a dial.
+func (m *Manager) outlived(ctx context.Context, row ledger.Sandbox) bool {
+	now := m.book.Now()
+	if now.Sub(row.ExpiresAt) < outlivedAfter || !m.ofMachine(row) {
+		return false
+	}
+	b, err := m.places.Open(ctx, placeOf(row))
+	if err != nil {
+		return false
+	}
+	all, err := b.List(ctx)
+	return err == nil && modeOf(all[row.ID]) != "" && !all[row.ID].Deadline.After(now)
 }
 
 // endOverdue ends what is overdue. What fails, or has no time left, is told and waits for the next run.
@@ -233,8 +256,12 @@ func (m *Manager) endOverdue(ctx context.Context, l *ledger.Ledger, notify notic
 		if ctx.Err() != nil {
 			return extensions.Classify("sweep", "", "", ctx.Err())
 		}
-		notify.Tell("Ending overdue sandboxes", "%s (%s) should have ended at %s; %s leaves that to sandboxer's next run", row.ID, row.Name,
-			row.ExpiresAt.UTC().Format(time.RFC3339), candidateName(row))
+		why := "did not end it"
+		if m.swept(ctx, row) {
+			why = "leaves that to sandboxer's next run"
+		}
+		notify.Tell("Ending overdue sandboxes", "%s (%s) should have ended at %s; %s %s", row.ID, row.Name,
+			row.ExpiresAt.UTC().Format(time.RFC3339), candidateName(row), why)
 		if report := m.sweepOne(limited, l, row, notify); len(report.Failures) > 0 {
 			notify.Tell("Not settled yet", "%s", report.Failures[0])
 		}
@@ -260,15 +287,21 @@ func (m *Manager) swept(ctx context.Context, row ledger.Sandbox) bool {
 // leftElsewhere reports that only another machine can end what is left of row, and is trusted to. It asks
 // no other place.
 func (m *Manager) leftElsewhere(ctx context.Context, row ledger.Sandbox) bool {
+	if !m.ofMachine(row) {
+		return false
+	}
+	_, err := m.lookAgain(ctx, row)
+	return m.elsewhere(row, err)
+}
+
+// ofMachine reports that a sandbox was made on the machine that made it, this one or another.
+func (m *Manager) ofMachine(row ledger.Sandbox) bool {
 	b, err := m.catalog.Named(row.Extension)
 	if err != nil || row.Handle.IsZero() {
 		return false
 	}
-	if at, _ := b.Descriptor.PlaceOf(hostOf(row)); at != extensions.PlaceMachine {
-		return false
-	}
-	_, err = m.lookAgain(ctx, row)
-	return m.elsewhere(row, err)
+	at, _ := b.Descriptor.PlaceOf(hostOf(row))
+	return at == extensions.PlaceMachine
 }
 
 // endedBecause returns the reason of an end that was due and that the place itself made; "" for any other.

@@ -39,10 +39,11 @@ secret. More than 16 GiB, holes included, is not copied.
 
 **Expiry** is enforced by the first process of each container, which ends at the deadline with everything
 inside, even when sandboxer and Terraform are gone. The next run of sandboxer ends a sandbox that is paused
-at its deadline. Three kinds of programs can outlive it, until ` + "`sandboxer sweep`" + `, the sandbox's destroy or the next
-create of its name ends them: those of an image whose own shell is hostile; those that are root inside, or whose image
-lets them change ` + "`/`" + `; and those of the same user where the machine's kernel lets them hold the process with a
-debugger (` + "`kernel.yama.ptrace_scope=0`" + `). The same process ends an idle sandbox that has no services.
+at its deadline. Three kinds of programs can outlive it: those of an image whose own shell is hostile; those that are
+root inside, or whose image lets them change ` + "`/`" + `; and those of the same user where the machine's kernel lets them
+hold the process with a debugger (` + "`kernel.yama.ptrace_scope=0`" + `). On this machine, the next run of sandboxer ends such
+a sandbox, five minutes after its deadline; over SSH, only ` + "`sandboxer sweep`" + `, its destroy or the next create of its
+name does. The same process ends an idle sandbox that has no services.
 
 **Leaves behind** nothing after destroy. An expired sandbox leaves stopped containers until the next run
 settles it. Pulled images stay with the engine. Snapshots stay until they are deleted. Built images are removed with
