@@ -126,6 +126,33 @@ func TestASandboxThatAFailedSnapshotStoppedAndDoesNotGoOnIsTold(t *testing.T) {
 	}
 }
 
+// Where nobody can see whether a snapshot left its sandbox paused, the next run looks, so that it does not count as
+// running for good.
+func TestASandboxThatASnapshotStoppedUnseenIsFollowedOnceItsPlaceCanBeAsked(t *testing.T) {
+	t.Parallel()
+	b := newStops(t)
+	s := b.create(engine.Request{Name: "one"})
+	ctx := failpointtest.Inject(t.Context(), "engine.snapshot.made", func() error {
+		b.script(saasstub.Rule{Op: vendor.OpAny, Do: vendor.DoUnreachable})
+		return nil
+	})
+	snap, err := b.Snapshot(ctx, s.Receipt, engine.SnapshotRequest{})
+	if err != nil || !strings.Contains(notices(snap.Notices), "sandbox resume "+string(s.ID)) {
+		t.Errorf("told %s, %s", notices(snap.Notices), told(err))
+	}
+	b.script()
+	if err := b.reopen().Recover(t.Context(), nil); err != nil {
+		t.Error(told(err))
+	}
+	b.metered(s.ID, engine.Running, engine.Paused)
+	b.mode(b.Engine, s, engine.Running)
+	if _, err := b.DeleteSnapshot(t.Context(), snap, false); err != nil {
+		t.Error(told(err))
+	}
+	b.end(s)
+	b.clean()
+}
+
 // Where the place of a snapshot of a dead run cannot be reached, its operation stays open: the next run that can reach it removes
 // what was taken, and lets its sandbox go on.
 func TestASnapshotOfADeadRunIsSettledOnceItsPlaceIsReached(t *testing.T) {

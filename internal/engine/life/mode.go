@@ -91,8 +91,7 @@ func (m *Manager) setMode(ctx context.Context, l *ledger.Ledger, row ledger.Sand
 		done.Finish = &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reason}
 		done.Event = ledger.NewNote("sandbox.mode-failed", map[string]any{"mode": mode, "reason": reason})
 		if errors.Is(err, errModeUnknown) {
-			done.Intent = &ledger.OpenIntent{Kind: ledger.IntentMode, Holder: ledger.Nobody}
-			m.recovery.again.Store(true)
+			m.leaveOpen(&done)
 		}
 	}
 	merr := m.seenMode(ctx, op, o, asked, &done)
@@ -110,9 +109,14 @@ func modeDone(mode ledger.Mode) string {
 	return "resumed"
 }
 
-// errModeUnknown is in the error of a change of mode whose place does not say what came of it. The operation stays
-// open, for the next run to follow the place.
+// errModeUnknown is in the error of a change of mode whose place does not say what came of it.
 var errModeUnknown = errors.New("not known")
+
+// leaveOpen makes done, the end of an operation, leave one that nobody holds, for the next run to follow the place.
+func (m *Manager) leaveOpen(done *ledger.Change) {
+	done.Intent = &ledger.OpenIntent{Kind: ledger.IntentMode, Holder: ledger.Nobody}
+	m.recovery.again.Store(true)
+}
 
 // changeMode asks the place. After a failure it follows what the place then shows, if it can be seen.
 func (m *Manager) changeMode(ctx context.Context, b *place.Backend, row ledger.Sandbox, mode ledger.Mode,

@@ -160,7 +160,7 @@ func (m *Manager) takeSnapshot(ctx context.Context, l *ledger.Ledger, b *place.B
 	if err == nil {
 		err = failpoint.Hit(ctx, pointSnapshotMade)
 	}
-	return made, m.goOn(ctx, l, b, row), err
+	return made, m.goOn(ctx, l, b, row, true), err
 }
 
 // archAt returns the architecture of a sandbox's place, as far as it is known without asking.
@@ -182,8 +182,8 @@ func (m *Manager) archAt(ctx context.Context, l *ledger.Ledger, b *place.Backend
 }
 
 // goOn resumes a sandbox that ran until a snapshot stopped it. told says that it stays paused: no later run resumes it.
-func (m *Manager) goOn(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox) (told []notice.Notice) {
-	err := m.resumeStopped(ctx, l, b, row)
+func (m *Manager) goOn(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox, last bool) (told []notice.Notice) {
+	err := m.resumeStopped(ctx, l, b, row, last)
 	if err == nil {
 		return nil
 	}
@@ -192,29 +192,35 @@ func (m *Manager) goOn(ctx context.Context, l *ledger.Ledger, b *place.Backend, 
 			row.ID, err)}}
 }
 
-// resumeStopped lets the meter count the pause.
-func (m *Manager) resumeStopped(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox) error {
+// resumeStopped lets the meter count the pause. A silent place is left to a later run: unless last, one comes back to this
+// snapshot; else an open change of mode makes the next one look.
+func (m *Manager) resumeStopped(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox, last bool) error {
 	if !b.Binding.Descriptor.Snapshots.StopsSource || row.Mode == ledger.Paused || !lifecycle.Usable(row.State) {
 		return nil
 	}
 	ctx, cancel := settling(ctx)
 	defer cancel()
-	o, err := b.Look(ctx, row.Handle)
-	if err != nil || o.Phase != extensions.PhasePaused {
-		return err
+	o, silent := b.Look(ctx, row.Handle)
+	if silent != nil && !last || silent == nil && o.Phase != extensions.PhasePaused {
+		return nil
 	}
 	op, err := m.book.Begin(ctx, l, row, ledger.IntentMode,
 		ledger.Change{Expect: ledger.Expect{States: usable}, Event: ledger.NewNote("sandbox.pausing", map[string]any{"why": "snapshot"})}, nil)
 	if err != nil {
-		return err
+		return errors.Join(silent, err)
 	}
 	done := ledger.Change{Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: ledger.NewNote("sandbox.paused", nil)}
+	if silent != nil {
+		done.Finish = &ledger.FinishIntent{Outcome: ledger.Failed, Reason: reasonOf(silent)}
+		done.Event = ledger.NewNote("sandbox.mode-failed", map[string]any{"reason": reasonOf(silent)})
+		m.leaveOpen(&done)
+	}
 	if err = m.seenMode(ctx, op, o, m.book.Now(), &done); err == nil {
 		err = op.Apply(ctx, done)
 	}
 	row = op.Row
 	op.Close()
-	if err == nil {
+	if err = errors.Join(silent, err); err == nil {
 		_, err = m.setMode(ctx, l, row, ledger.Running, row.ExpiresAt, nil)
 	}
 	return err

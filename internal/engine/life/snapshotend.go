@@ -167,7 +167,7 @@ func (m *Manager) recoverSnapshot(ctx context.Context, l *ledger.Ledger, in ledg
 	_, err = m.endSnapshot(ctx, l, b, s, &in, nil)
 	err = book.Settled(err)
 	if row, rerr := l.Get(ctx, s.SandboxID); rerr == nil && in.Kind == ledger.IntentSnapshot {
-		for _, n := range m.goOn(ctx, l, b, row) {
+		for _, n := range m.goOn(ctx, l, b, row, err == nil) {
 			notify.Tell(n.Summary, "%s", n.Detail)
 		}
 	}
