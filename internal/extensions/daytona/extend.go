@@ -10,7 +10,8 @@ import (
 )
 
 // Extend implements extensions.Extender. The cloud counts a ttl from now and may cut what the organization does not allow, so the
-// deadline is read back. An own installation has none: what moves is when it ends an unused sandbox.
+// deadline is read back, and compared by the vendor's clock. An own installation has none: what moves is when it ends an unused
+// sandbox.
 func (b *backend) Extend(ctx context.Context, h extensions.Handle, deadline time.Time) (err error) {
 	defer tell("extend", h.ID, &err)
 	s, _, err := b.Owned(ctx, h)
@@ -40,7 +41,7 @@ func (b *backend) ends(ctx context.Context, s *sandbox, deadline time.Time) (err
 	if err != nil || !b.cloud {
 		return err
 	}
-	if early := deadline.Sub(stamp(s.AutoDestroyAt)); early > time.Second {
+	if early := deadline.Sub(time.Now().Add(b.control.Until(stamp(s.AutoDestroyAt)))); early > time.Second {
 		return extensions.Errorf(extensions.KindUnsupported, "%s ends it %s before the deadline", vendor, early.Round(time.Second)).At("ttl").
 			WithRemedy("shorten ttl: the organization limits how long a sandbox lives; `max_ttl` in the binding's capabilities tells plans")
 	}

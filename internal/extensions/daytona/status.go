@@ -42,7 +42,7 @@ func (b *backend) observe(s *sandbox) byname.Told {
 		tell("status", id, &o.Err)
 	case s.at(api.SandboxStateDestroying):
 		o.Phase, o.Reason, o.Leaving = extensions.PhaseFailed, vendor+" destroys it", true
-		if !o.Deadline.IsZero() && !time.Now().Before(o.Deadline) {
+		if !o.Deadline.IsZero() && b.control.Until(o.Deadline) <= time.Second { // it is at most that much too long
 			o.Phase = extensions.PhaseExpired
 		}
 	case s.at(api.SandboxStateError, api.SandboxStateBuildFailed):

@@ -29,15 +29,18 @@ func (b *backend) Extend(ctx context.Context, h extensions.Handle, to time.Time)
 		return err
 	}
 	now := b.observe(h.ID, w)
-	if now.Deadline.Sub(to) > time.Second {
+	// The vendor's clock tells what is left, this one what shall be. The first is known to a second and taken for the least, as
+	// no sandbox may end before its time; the plan, which counts exactly, must not be exceeded by that second.
+	left, want := b.api.Until(now.Deadline)-time.Second, time.Until(to)
+	if left-want > 2*time.Second {
 		return extensions.Errorf(extensions.KindUnsupported, "%s can only move a deadline later; it is %s", vendor,
 			now.Deadline.Format(time.RFC3339)).At("ttl").WithRemedy("destroy it at the earlier time")
 	}
-	if to.Sub(now.StartedAt) > b.plan.longest {
+	more, room := deadline.Up(want-left, time.Millisecond), b.plan.longest.Milliseconds()-int64(w.Session.Timeout)
+	if more > room+time.Second.Milliseconds() {
 		return b.tooLong()
 	}
-	more := deadline.Left(now.Deadline, to, time.Millisecond)
-	if more == 0 {
+	if more = min(more, room); more <= 0 {
 		return nil
 	}
 	if _, err := b.api.Do(ctx, b.into(w.Session.ID, map[string]int64{"duration": more}, "extend-timeout")); err != nil {
@@ -46,7 +49,7 @@ func (b *backend) Extend(ctx context.Context, h extensions.Handle, to time.Time)
 	if w, err = b.runs(ctx, h); err != nil {
 		return err
 	}
-	if short := to.Sub(b.observe(h.ID, w).Deadline); short > time.Second {
+	if short := time.Until(to) - b.api.Until(b.observe(h.ID, w).Deadline); short > time.Second {
 		return extensions.Errorf(extensions.KindUnsupported, "%s ends it %s before the deadline", vendor, short.Round(time.Second)).
 			WithRemedy("shorten ttl: the plan limits how long a sandbox runs")
 	}

@@ -105,6 +105,7 @@ func (v *Vendor) enters(r *http.Request) error {
 }
 
 func (v *Vendor) write(w http.ResponseWriter, r *http.Request, out any, err error) {
+	w.Header().Set("Date", v.clock.Now().UTC().Format(http.TimeFormat))
 	if bytes, ok := out.(raw); ok && err == nil {
 		w.Header().Set("Content-Type", "application/octet-stream")
 		_, _ = w.Write(bytes)

@@ -207,6 +207,9 @@ func (v *Vendor) within(s, as *sandbox) error {
 
 // cut is an end that the organization's plan allows.
 func (v *Vendor) cut(from, end time.Time) time.Time {
+	if v.plan.MaxTTL < 0 {
+		return time.Time{}
+	}
 	if latest := from.Add(v.plan.MaxTTL); v.plan.MaxTTL > 0 && end.After(latest) {
 		return latest
 	}

@@ -50,7 +50,7 @@ type Vendor struct {
 type Plan struct {
 	CPU, MemoryGiB, DiskGiB int // of all its sandboxes
 	CreatesPerMinute        int
-	MaxTTL                  time.Duration // of one sandbox; a longer one is cut without a word
+	MaxTTL                  time.Duration // of one sandbox; a longer one is cut without a word; below 0, none is kept
 }
 
 // Start runs a fake of the cloud until the test ends; then it fails the test if a process of a sandbox is left.

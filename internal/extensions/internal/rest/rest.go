@@ -95,7 +95,7 @@ func (c *Client) secrets() map[string]extensions.Secret {
 // Until is how long it is to a time that the vendor told, by its own clock: this machine's may differ. It is at most a second
 // too long, for a date is cut to the second, and the answer's way; by this machine's clock before an answer had a date.
 func (c *Client) Until(t time.Time) time.Duration {
-	return time.Until(t) - time.Duration(c.ahead.Load())
+	return t.Sub(time.Now().Add(time.Duration(c.ahead.Load())))
 }
 
 // Close closes idle connections.

@@ -183,6 +183,7 @@ type Sandbox struct {
 	Persistent                           bool
 	Commands                             []string // the words of each command so far, and what it printed
 	Root                                 string   // its root folder on this machine
+	Ends                                 time.Time
 }
 
 // Sandboxes lists all that exist, the newest first, whether or not a list shows them yet.
@@ -193,7 +194,8 @@ func (v *Vendor) Sandboxes() []Sandbox {
 	var out []Sandbox
 	for _, s := range v.ordered() {
 		one := Sandbox{Name: s.name, Status: s.status, Region: s.region, Image: s.image, Runtime: s.runtime, VCPUs: s.vcpus,
-			Tags: maps.Clone(s.tags), Policy: maps.Clone(s.policy), Persistent: s.persistent, Root: s.Root}
+			Tags: maps.Clone(s.tags), Policy: maps.Clone(s.policy), Persistent: s.persistent, Root: s.Root,
+			Ends: s.made.Add(v.lag.Begin).Add(s.timeout)}
 		for _, r := range s.routes {
 			one.Ports = append(one.Ports, r.port)
 		}
