@@ -174,7 +174,7 @@ func rule(t *testing.T, x anywhere, rules ...saasstub.Rule) {
 // A place of another architecture is refused, once it is known.
 func TestASnapshotMovesOnlyWithinItsArchitecture(t *testing.T) {
 	t.Parallel()
-	e, _ := newAnywhere(t, func(d *extensions.Descriptor) { d.Capabilities.Arch = []string{"riscv64"} })
+	e, _ := newAnywhere(t, func(d *extensions.Descriptor) { d.Native, d.Capabilities.Arch = true, []string{"riscv64"} })
 	far := onSSH(false)
 	s, snap := kept(t, e, "one") // on this machine, which is none
 	_, err := e.Create(t.Context(), engine.Request{Profile: "profile.any", Name: "two", Hosts: []string{far.Ref()}, FromSnapshot: snap.ID},

@@ -224,6 +224,17 @@ func TestAnEngineOnThisMachineIsOfTheKindThatItsProbeFound(t *testing.T) {
 	if text := told(err); s.ID != "" || !strings.Contains(text, "intent.origin") || !strings.Contains(text, "this place is "+other) {
 		t.Errorf("a snapshot of another kind of machine: %s", text)
 	}
+	if s, err = b.Create(ctx, engine.Request{Profile: "profile.any"}, nil, nil); err != nil {
+		t.Fatal(told(err))
+	}
+	if snap, err = b.Snapshot(ctx, s.Receipt, engine.SnapshotRequest{Name: "near"}); err != nil {
+		t.Fatal(told(err))
+	}
+	b.end(s)
+	s, err = b.Create(ctx, engine.Request{Profile: "profile.any", FromSnapshot: snap.ID, Hosts: []string{far.Ref()}}, nil, nil)
+	if text := told(err); s.ID != "" || !strings.Contains(text, "which is "+other+", and this place is "+runtime.GOARCH) {
+		t.Errorf("a snapshot of the engine's kind, at a host of this machine's: %s", text)
+	}
 
 	archs[""] = ""
 	s, err = b.Create(ctx, engine.Request{Profile: "profile.other"}, nil, nil)

@@ -163,20 +163,25 @@ func (m *Manager) takeSnapshot(ctx context.Context, l *ledger.Ledger, b *place.B
 	return made, m.goOn(ctx, l, b, row, true), err
 }
 
-// archAt returns the architecture of a sandbox's place, as far as it is known without asking.
+// archAt returns the architecture of a sandbox's place, "" if nobody can tell. What runs sandboxes for this machine need not be
+// of its kind, and nobody records of which it is, so it is asked.
 func (m *Manager) archAt(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox) string {
-	if at, _ := b.Binding.Descriptor.PlaceOf(hostOf(row)); at == extensions.PlaceMachine {
+	at, _ := b.Binding.Descriptor.PlaceOf(hostOf(row))
+	if at == extensions.PlaceMachine && b.Binding.Descriptor.Native {
 		return here.Arch
 	}
-	if host, err := l.Host(ctx, row.Account, row.Host); err == nil && host.Ref == row.HostRef && host.Facts.Arch != "" {
+	found, _ := m.recordedFacts(ctx, placeOf(row))
+	if found == nil && at == extensions.PlaceMachine {
+		found = m.probe(ctx, placeOf(row)).facts
+	}
+	if found != nil && len(found.Narrowing.Arch) == 1 {
+		return found.Narrowing.Arch[0]
+	}
+	if host, err := l.Host(ctx, row.Account, row.Host); err == nil && host.Ref == row.HostRef && at == extensions.PlaceHost {
 		return host.Facts.Arch
 	}
-	found, _ := m.recordedFacts(ctx, placeOf(row))
-	switch {
-	case found != nil && len(found.Narrowing.Arch) == 1:
-		return found.Narrowing.Arch[0]
-	case len(b.Binding.Capabilities.Arch) == 1 && b.Binding.Capabilities.Arch[0] != "*":
-		return b.Binding.Capabilities.Arch[0]
+	if archs := b.Binding.Capabilities.Arch; len(archs) == 1 && archs[0] != "*" {
+		return archs[0]
 	}
 	return ""
 }
