@@ -19,6 +19,16 @@ func (s Spec) CheckIdentity(now time.Time) error {
 	return nil
 }
 
+// InTime refuses, with KindUnavailable, a create whose deadline has passed while it waited: a place that is asked for no time
+// takes its own default, or refuses what is right.
+func (s Spec) InTime(now time.Time) error {
+	if now.Before(s.Deadline) {
+		return nil
+	}
+	return Errorf(KindUnavailable, "the deadline of the create passed while it waited").
+		WithRemedy("create it again; of many at once, create fewer (terraform apply -parallelism)")
+}
+
 // AcceptNow is Accept for a create: it also refuses a deadline that the place does not
 // allow.
 func (d Descriptor) AcceptNow(spec Spec, now time.Time) error {

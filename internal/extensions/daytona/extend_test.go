@@ -88,3 +88,33 @@ func TestASandboxWithoutAnEndIsRefused(t *testing.T) {
 		must(t, b.Close())
 	}
 }
+
+// Creates wait for their turns at the vendor, and no deadline with them.
+func TestADeadlineDoesNotWaitWithItsCreate(t *testing.T) {
+	t.Parallel()
+	cfg := at(t)
+	cfg.Values["creates_per_minute"] = int64(30)
+	v := vendorOf(cfg)
+	b, err := daytona.New().Open(t.Context(), cfg)
+	must(t, err)
+	defer func() { must(t, b.Close()) }()
+	for range 30 {
+		spec := exttest.Spec(t, cfg)
+		spec.Options = map[string]any{"snapshot": "none"}
+		if _, _, err := b.Provision(t.Context(), spec); !extensions.IsKind(err, extensions.KindUnsupported) {
+			t.Fatal(err)
+		}
+	}
+	spec := exttest.Spec(t, cfg)
+	spec.Deadline = time.Now().Add(time.Minute + time.Second) // two minutes, once rounded up; one, when its turn has come
+	_, _, err = b.Provision(t.Context(), spec)
+	must(t, err)
+	if late := ends(t, v, 0)[0].Sub(spec.Deadline); late < 0 || late > 30*time.Second {
+		t.Errorf("it ends %s after its deadline", late)
+	}
+	spec.ID, spec.Deadline = must1(extensions.NewID(nil)), time.Now().Add(time.Second)
+	h, _, err := b.Provision(t.Context(), spec)
+	if !extensions.IsKind(err, extensions.KindUnavailable) || extensions.RemedyOf(err) == "" || !h.IsZero() || v.Creates() != 1 {
+		t.Errorf("beyond its deadline: %s, %v", h.Encode(), err)
+	}
+}

@@ -77,8 +77,15 @@ func (b *backend) clear(ctx context.Context, spec extensions.Spec) error {
 
 // create asks for the sandbox; its name is our id, so a second one cannot be made.
 func (b *backend) create(ctx context.Context, spec extensions.Spec, in newSandbox) (string, error) {
-	s, a, err := rest.Ask(ctx, b.control, rest.Call{Method: http.MethodPost, Path: []string{"sandbox"}, In: in, Turn: b.creates},
-		is(string(spec.ID)))
+	begin := func() error { // whatever was built or kept before has taken its time, and so has the turn
+		left, never := minutes(spec.Deadline), 0
+		if in.TTLMinutes, in.AutoStopInterval = &left, &never; !b.cloud {
+			in.TTLMinutes, in.AutoStopInterval = nil, &left
+		}
+		return spec.InTime(time.Now())
+	}
+	s, a, err := rest.Ask(ctx, b.control, rest.Call{Method: http.MethodPost, Path: []string{"sandbox"}, In: &in, Turn: b.creates,
+		Begin: begin}, is(string(spec.ID)))
 	switch fork := spec.FromSandbox != ""; {
 	case err != nil && notHere(a) && spec.FromSnapshot == nil && !fork:
 		err = extensions.Errorf(extensions.KindUnsupported, "%s has no such snapshot or region: %w", vendor, err).
@@ -89,9 +96,9 @@ func (b *backend) create(ctx context.Context, spec extensions.Spec, in newSandbo
 	return s.Id, err
 }
 
-// request is the body of a create. The environment is not in it: whoever reads the sandbox reads that, too.
+// request is the body of a create but for its time. The environment is not in it: whoever reads the sandbox reads that, too.
 func (b *backend) request(ctx context.Context, spec extensions.Spec) (in newSandbox, err error) {
-	name, has, never, atStop, no := string(spec.ID), labelsOf(spec), 0, 0, false
+	name, has, atStop, no := string(spec.ID), labelsOf(spec), 0, false
 	in = newSandbox{CreateSandbox: api.CreateSandbox{Name: &name, Labels: &has, Public: &no}}
 	snapshot, region := cmp.Or(extensions.Text(spec.Options, fieldSnapshot), b.snapshot), cmp.Or(spec.Region, b.region)
 	var from *api.SnapshotDto
@@ -115,10 +122,6 @@ func (b *backend) request(ctx context.Context, spec extensions.Spec) (in newSand
 		}
 	}
 	in.Snapshot, in.Target, in.AutoArchiveInterval = rest.Some(snapshot), rest.Some(region), rest.Some(b.archive)
-	left := minutes(spec.Deadline) // whatever was built or kept before has taken its time
-	if in.TTLMinutes, in.AutoStopInterval = &left, &never; !b.cloud {
-		in.TTLMinutes, in.AutoStopInterval = nil, &left
-	}
 	if !b.cloud || in.Gpu != nil { // the vendor makes no others with GPUs
 		in.AutoDeleteInterval = &atStop
 	}

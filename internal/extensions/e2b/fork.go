@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/internal/api"
@@ -40,7 +41,7 @@ func (b *backend) keepFork(ctx context.Context, spec extensions.Spec) (template 
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
-	if err := inTime(spec); err != nil {
+	if err := spec.InTime(time.Now()); err != nil {
 		return "", err
 	}
 	name := forkName(spec.ID)

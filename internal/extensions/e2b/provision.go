@@ -97,7 +97,7 @@ func (b *backend) create(ctx context.Context, spec extensions.Spec) (made string
 	allowOut(&in, spec.Network)
 	var out api.Sandbox
 	a, err := b.control.Do(ctx, rest.Call{Method: http.MethodPost, Path: []string{"sandboxes"}, In: in, Out: &out, Turn: b.creates,
-		Begin: func() error { timeout = seconds(spec.Deadline); return inTime(spec) },
+		Begin: func() error { timeout = seconds(spec.Deadline); return spec.InTime(time.Now()) },
 		Is:    func() bool { return refName.MatchString(out.SandboxID) }})
 	switch gone := a.Own && a.Status == http.StatusNotFound && spec.FromSnapshot == nil && spec.FromSandbox == ""; {
 	case gone && spec.Image != nil:
@@ -111,15 +111,6 @@ func (b *backend) create(ctx context.Context, spec extensions.Spec) (made string
 		left = b.dropped(context.WithoutCancel(ctx), template) != nil
 	}
 	return out.SandboxID, left, err
-}
-
-// inTime refuses a create whose deadline has passed while it waited.
-func inTime(spec extensions.Spec) error {
-	if time.Now().Before(spec.Deadline) {
-		return nil
-	}
-	return extensions.Errorf(extensions.KindUnavailable, "the deadline of the create passed while it waited").
-		WithRemedy("create it again; of many at once, create fewer (terraform apply -parallelism)")
 }
 
 // everywhere is what default deny denies; allowed destinations take precedence.

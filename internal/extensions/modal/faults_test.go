@@ -58,6 +58,20 @@ func TestWhatACreateHears(t *testing.T) {
 	}
 }
 
+// A create without any time would live for the SDK's own default.
+func TestACreateWhoseDeadlinePassesWhileItWaitsIsNotSent(t *testing.T) {
+	t.Parallel()
+	cfg := at(t)
+	v, b := vendorOf(cfg), open(t, cfg)
+	v.Inject(grpctest.Fault{On: "AppGetOrCreate", When: grpctest.Never, Change: func(proto.Message) { time.Sleep(1200 * time.Millisecond) }})
+	spec := exttest.Spec(t, cfg)
+	spec.Deadline = time.Now().Add(time.Second)
+	h, _, err := b.Provision(t.Context(), spec)
+	if !extensions.IsKind(err, extensions.KindUnavailable) || extensions.RemedyOf(err) == "" || !h.IsZero() || len(v.Sandboxes()) > 0 {
+		t.Errorf("%s, %v", h.Encode(), err)
+	}
+}
+
 func otherName(answer proto.Message) { answer.(*pb.SandboxCreateV2Response).SetSandboxId("../../x") }
 
 // A name that leads to somebody else's sandbox is not followed to its end.

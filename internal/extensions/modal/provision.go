@@ -42,6 +42,9 @@ func (b *backend) prepare(ctx context.Context, spec extensions.Spec) (func(conte
 		return nil, b.line.Unsent(err)
 	}
 	p, err := b.params(spec)
+	if err = cmp.Or(err, spec.InTime(time.Now())); err != nil {
+		return nil, err
+	}
 	return func(ctx context.Context) (string, error) {
 		ctx, heard := grpcline.Overhear(ctx)
 		create := b.sdk.Sandboxes.ExperimentalCreate
@@ -53,7 +56,7 @@ func (b *backend) prepare(ctx context.Context, spec extensions.Spec) (func(conte
 			return "", unscheduled(heard(err))
 		}
 		return sandboxName(made.SandboxID, nil)
-	}, err
+	}, nil
 }
 
 // params is the create's request. Variables and secrets go to commands alone: V1 would make objects of the vendor's of

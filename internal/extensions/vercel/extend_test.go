@@ -58,3 +58,32 @@ func TestTheLongestLifeIsNotExceeded(t *testing.T) {
 		must(t, b.(extensions.Extender).Extend(t.Context(), h, spec.CreatedAt.Add(45*time.Minute)))
 	}
 }
+
+// Creates wait for their turns at the vendor, and no deadline with them.
+func TestADeadlineDoesNotWaitWithItsCreate(t *testing.T) {
+	t.Parallel()
+	cfg := at(t)
+	b := opened(t, cfg)
+	large := exttest.With(func(s *extensions.Spec) {
+		cpu := extensions.Milli(8000)
+		s.Resources.CPU = &cpu
+	})
+	for range 200 / 8 { // a minute's vCPUs of the plan
+		spec := exttest.Spec(t, cfg, large)
+		spec.Options = map[string]any{"runtime": "node1"}
+		if _, _, err := b.Provision(t.Context(), spec); !extensions.IsKind(err, extensions.KindUnsupported) {
+			t.Fatal(err)
+		}
+	}
+	spec := exttest.Spec(t, cfg, large)
+	_, _, err := b.Provision(t.Context(), spec)
+	must(t, err)
+	if late := vendorOf(cfg).Sandboxes()[0].Ends.Sub(spec.Deadline); late < 0 || late > time.Second {
+		t.Errorf("it ends %s after its deadline", late)
+	}
+	spec.ID, spec.Deadline = must1(extensions.NewID(nil)), time.Now().Add(time.Second)
+	h, _, err := b.Provision(t.Context(), spec)
+	if !extensions.IsKind(err, extensions.KindUnavailable) || extensions.RemedyOf(err) == "" || !h.IsZero() || vendorOf(cfg).Creates() != 1 {
+		t.Errorf("beyond its deadline: %s, %v", h.Encode(), err)
+	}
+}

@@ -53,7 +53,11 @@ func (b *backend) create(ctx context.Context, spec extensions.Spec) (w *whole, l
 	}
 	w = &whole{}
 	a, err := b.api.Do(ctx, rest.Call{Method: http.MethodPost, Path: []string{version, "sandboxes"}, Query: url.Values{"teamId": {b.team}},
-		In: in, Out: w, Turn: b.creates, Turns: int(in.Resources.VCPUs),
+		In: &in, Out: w, Turn: b.creates, Turns: int(in.Resources.VCPUs),
+		Begin: func() error {
+			in.Timeout = deadline.Left(time.Now(), spec.Deadline, time.Millisecond)
+			return spec.InTime(time.Now())
+		},
 		Is: func() bool { return w.Sandbox.Name == in.Name && w.about() }})
 	switch {
 	case err == nil:
@@ -88,14 +92,13 @@ func (b *backend) adopted(ctx context.Context, spec extensions.Spec, refused err
 	return w, err == nil, err
 }
 
-// wanted is the body of a create, and the version of the API that takes it.
+// wanted is the body of a create but for its time, and the version of the API that takes it.
 func (b *backend) wanted(spec extensions.Spec) (newSandbox, string, error) {
 	has, err := tags(spec)
 	if err != nil {
 		return newSandbox{}, "", err
 	}
-	in := newSandbox{ProjectID: b.project, Name: string(spec.ID), Ports: []int{},
-		Timeout: deadline.Left(time.Now(), spec.Deadline, time.Millisecond), Resources: size{VCPUs: defaultCPU},
+	in := newSandbox{ProjectID: b.project, Name: string(spec.ID), Ports: []int{}, Resources: size{VCPUs: defaultCPU},
 		Runtime: extensions.Text(spec.Options, fieldRuntime), Image: extensions.Text(spec.Options, fieldImage),
 		NetworkPolicy: policyOf(spec.Network), Tags: has, Region: cmp.Or(spec.Region, b.region), FailoverRegions: []string{}}
 	if cpu := spec.Resources.RoundUp(b.desc.Capabilities).CPU; cpu != nil {
