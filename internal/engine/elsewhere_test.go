@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -105,6 +106,85 @@ func TestAPausedSandboxOfAnotherMachineIsNotTakenForEnded(t *testing.T) {
 	}
 	if r, err := b.reopen().Sweep(t.Context(), false, nil); err != nil || len(r.Ended) != 1 || r.Ended[0] != s.ID || len(b.alive()) > 0 {
 		t.Errorf("at home: %+v, %s; %v are there", r, told(err), b.alive())
+	}
+	b.clean()
+}
+
+// What another account of a vendor has lives and costs, and nothing here ends it: it stays on the books, and each sweep tells it,
+// until the vendor has ended it at its deadline.
+func TestWhatAnotherAccountHasStaysAndIsTold(t *testing.T) {
+	t.Parallel()
+	takesLong(t)
+	var stranger atomic.Bool
+	rented := &hooked{handler: "rented", does: func(c *calls, _ extensions.Config) {
+		there := func() error {
+			if !stranger.Load() {
+				return nil
+			}
+			return extensions.Errorf(extensions.KindUnreachable, "it is in the project of somebody: %w", extensions.ErrElsewhere)
+		}
+		status, teardown, stat := c.Status, c.Teardown, c.StatSnapshot
+		c.Status = func(ctx context.Context, hs []extensions.Handle) ([]extensions.Observation, error) {
+			if err := there(); err != nil && hs != nil {
+				return nil, err
+			}
+			return status(ctx, hs)
+		}
+		c.Teardown = func(ctx context.Context, h extensions.Handle) (extensions.CleanupReport, error) {
+			if err := there(); err != nil {
+				return extensions.CleanupReport{}, err
+			}
+			return teardown(ctx, h)
+		}
+		c.StatSnapshot = func(ctx context.Context, h extensions.SnapshotHandle) (extensions.Snapshot, error) {
+			if err := there(); err != nil {
+				return extensions.Snapshot{}, err
+			}
+			return stat(ctx, h)
+		}
+	}}
+	b := newBench(t, having(rented), onFiles(map[string]string{
+		"extensions/ext.rented.yaml": "id: ext.rented\nhandler: rented\nconfig: { dir: \"$VENDOR\" }\n",
+		"profiles/t.yaml":            profile("profile.t", "extension: ext.rented\n"),
+	}), func(b *bench) { b.profile = "profile.t" })
+	s := b.create(engine.Request{Name: "one", TTL: "5m"})
+	snap, err := b.Snapshot(t.Context(), s.Receipt, engine.SnapshotRequest{Name: "kept"})
+	if err != nil {
+		t.Fatal(told(err))
+	}
+	swept := func(e *engine.Engine, settled int, still ...string) {
+		t.Helper()
+		r, err := e.Sweep(t.Context(), false, nil)
+		if err != nil || len(r.Failures) != len(still) || len(r.Settled) != settled || len(r.Ended)+len(r.Snapshots) > 0 {
+			t.Errorf("%+v, %s", r, told(err))
+		}
+		all := strings.Join(r.Failures, "\n")
+		for _, id := range still {
+			if !strings.Contains(all, id) || !strings.Contains(all, "the project of somebody") {
+				t.Errorf("told %q of %s", all, id)
+			}
+		}
+	}
+	stranger.Store(true)
+	e := b.reopen()
+	swept(e, 0, snap.ID, string(s.ID))
+	_, err = e.Create(t.Context(), engine.Request{Profile: "profile.t", Name: "one"}, nil, nil)
+	if text := told(err); !extensions.IsKind(err, extensions.KindConflict) || strings.Contains(text, "machine") {
+		t.Errorf("its name: %s", text)
+	}
+	if got, err := e.LookupSnapshot(t.Context(), snap.ID); err != nil || got.State != "ready" || len(b.alive()) != 1 {
+		t.Errorf("%+v, %s; %v are there", got, told(err), b.alive())
+	}
+	e = b.later(6 * time.Minute)
+	swept(e, 0, snap.ID, string(s.ID))
+	_, err = e.Create(t.Context(), engine.Request{Profile: "profile.t", Name: "one"}, nil, nil)
+	if text := told(err); !extensions.IsKind(err, extensions.KindConflict) || !strings.Contains(text, "account that has it") {
+		t.Errorf("its name, once it is overdue: %s", text)
+	}
+	swept(b.later(5*time.Minute), 1, snap.ID)
+	stranger.Store(false)
+	if _, err := b.reopen().DeleteSnapshot(t.Context(), snap, false); err != nil {
+		t.Error(told(err))
 	}
 	b.clean()
 }

@@ -55,8 +55,8 @@ const (
 )
 
 // ErrElsewhere is wrapped by an Error of KindUnreachable about a handle of another
-// machine or state folder. It cannot be contacted from here, but nothing is wrong
-// with it: its place ends it at its deadline.
+// machine, state folder or account of a vendor. It cannot be contacted from here, but
+// nothing is wrong with it: its place ends it at its deadline. It is not asked again.
 var ErrElsewhere = errors.New("it cannot be contacted from here")
 
 // Error is the only error type that crosses the contract. Its text never

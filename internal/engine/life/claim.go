@@ -160,12 +160,16 @@ func (m *Manager) stillTaken(err error, row ledger.Sandbox) error {
 		return nil
 	}
 	if m.elsewhere(row, err) {
-		x := extensions.Errorf(extensions.KindConflict, "sandbox %[2]s has the name %[1]q, and only another machine can end it: %[3]w",
-			row.Name, row.ID, err)
-		if m.expiry(row.Extension, row.Mode) == string(extensions.ExpirySweep) {
-			return x.WithRemedy("run `sandboxer sweep` there: nothing else ends it; or choose another name")
+		who, there := "another machine", "there"
+		if m.rented(row.Extension) {
+			who, there = "another account", "with the credential of the account that has it"
 		}
-		return x.WithRemedy("run `sandboxer sweep` there, wait until %s, when it counts as ended, or choose another name",
+		x := extensions.Errorf(extensions.KindConflict, "sandbox %[2]s has the name %[1]q, and only %[4]s can end it: %[3]w",
+			row.Name, row.ID, err, who)
+		if m.expiry(row.Extension, row.Mode) == string(extensions.ExpirySweep) {
+			return x.WithRemedy("run `sandboxer sweep` %s: nothing else ends it; or choose another name", there)
+		}
+		return x.WithRemedy("run `sandboxer sweep` %s, wait until %s, when it counts as ended, or choose another name", there,
 			row.ExpiresAt.Add(unresolvedGrace).UTC().Format(time.RFC3339))
 	}
 	if !extensions.IsKind(err, extensions.KindIndeterminate) {

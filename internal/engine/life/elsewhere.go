@@ -24,19 +24,25 @@ func (m *Manager) neverKnown(b *place.Backend, row ledger.Sandbox, err error) bo
 		!row.ExpiresAt.IsZero() && m.book.Now().After(row.SentDeadline().Add(unresolvedGrace))
 }
 
-// elsewhere reports that err concerns a sandbox that only another machine can end, and that its deadline
-// is not yet so long past that the machine can be trusted to have done so.
+// elsewhere reports that err concerns a sandbox that only another machine, or another account's credential, can end, and that
+// its deadline is not yet so long past that its place can be trusted to have done so.
 func (m *Manager) elsewhere(row ledger.Sandbox, err error) bool {
 	return errors.Is(err, extensions.ErrElsewhere) && !m.endedElsewhere(row, err)
 }
 
-// endedElsewhere reports that a sandbox of another machine has ended: its deadline, which that machine
+// endedElsewhere reports that a sandbox of another machine or account has ended: its deadline, which its place
 // enforces itself in the sandbox's mode, is well past. The machine may no longer exist, so nobody else could
 // settle the sandbox.
 func (m *Manager) endedElsewhere(row ledger.Sandbox, err error) bool {
 	by := extensions.Expiry(m.expiry(row.Extension, row.Mode))
 	return errors.Is(err, extensions.ErrElsewhere) && (by == extensions.ExpiryHost || by == extensions.ExpiryNative) &&
 		!row.ExpiresAt.IsZero() && m.book.Now().After(row.ExpiresAt.Add(unresolvedGrace))
+}
+
+// rented reports that a binding's sandboxes are at a vendor: one of another account costs what nobody here sees, so it is told.
+func (m *Manager) rented(binding string) bool {
+	b, err := m.catalog.Named(binding)
+	return err == nil && b.Descriptor.RunsAt(extensions.PlaceAccount)
 }
 
 func unresolvedNotice(row ledger.Sandbox) notice.Notice {

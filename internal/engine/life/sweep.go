@@ -120,11 +120,14 @@ func (m *Manager) settleGone(ctx context.Context, l *ledger.Ledger, dryRun bool,
 			continue // a place that cannot be opened from here is not this run's to judge
 		}
 		_, gone := b.StatSnapshot(ctx, s.Handle)
-		silent[at] = unreachable(gone) && !errors.Is(gone, extensions.ErrElsewhere)
-		if !absent(gone) {
+		elsewhere := errors.Is(gone, extensions.ErrElsewhere)
+		silent[at] = unreachable(gone) && !elsewhere
+		switch {
+		case elsewhere && m.rented(s.Extension): // it costs, and no machine looks after it
+			err = gone
+		case !absent(gone):
 			continue
-		}
-		if !dryRun {
+		case !dryRun:
 			_, err = m.endSnapshot(ctx, l, b, s, nil, nil)
 		}
 		if err != nil {
@@ -151,7 +154,7 @@ func (m *Manager) sweepRow(ctx context.Context, l *ledger.Ledger, row ledger.San
 	reason, settled := "expired", false
 	if !due {
 		o, err := m.lookAgain(ctx, row)
-		if m.elsewhere(row, err) {
+		if m.elsewhere(row, err) && !m.rented(row.Extension) {
 			return // its machine looks after it
 		}
 		if err != nil {

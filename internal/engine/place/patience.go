@@ -2,6 +2,7 @@ package place
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -68,7 +69,7 @@ func (r *retries) after(err error, took time.Duration, jitter float64) (wait tim
 func (c call) mayRepeat(err error) bool {
 	switch extensions.KindOf(err) {
 	case extensions.KindUnavailable, extensions.KindUnreachable:
-		return true
+		return !errors.Is(err, extensions.ErrElsewhere) // it stays there
 	case extensions.KindIndeterminate:
 		return c.harmless
 	}
