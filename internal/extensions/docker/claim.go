@@ -43,7 +43,7 @@ func (m *making) claims(ctx context.Context) error {
 func (m *making) netTags() []string {
 	switch {
 	case m.wired():
-		return []string{nameNetwork, nameWire, nameKeeper}
+		return []string{nameNetwork, nameWire, nameKeeper, nameTrial}
 	case m.networked():
 		return []string{nameNetwork}
 	}
@@ -95,7 +95,7 @@ func (m *making) unclaim(ctx context.Context) error {
 
 // isContainer reports that a tag is the end of a container's name.
 func isContainer(tag string) bool {
-	return tag == nameNew || tag == nameKeeper || strings.HasPrefix(tag, nameService)
+	return tag == nameNew || tag == nameKeeper || tag == nameTrial || strings.HasPrefix(tag, nameService)
 }
 
 // revoke ends the claims of a sandbox that was not completed. What the engine has begun to make exists when

@@ -63,6 +63,7 @@ var optionFields = []extensions.Field{
 type settings struct {
 	binding      string
 	account      string
+	stateDir     string // has the proofs of engines; "" = none are kept
 	host         string // name of the placement host, may be empty
 	endpoint     string // "" = found out
 	socket       string
@@ -85,7 +86,7 @@ func parseConfig(cfg extensions.Config) (settings, error) {
 	if err := extensions.CheckFields("config", configFields, cfg.Values); err != nil {
 		return settings{}, err
 	}
-	s := settings{binding: cfg.Binding, account: cfg.Account, socket: defaultSocket}
+	s := settings{binding: cfg.Binding, account: cfg.Account, stateDir: cfg.StateDir, socket: defaultSocket}
 	s.endpoint, _ = cfg.Values["endpoint"].(string)
 	s.defaultImage, _ = cfg.Values["default_image"].(string)
 	if v, ok := cfg.Values["socket"].(string); ok {

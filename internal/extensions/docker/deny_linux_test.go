@@ -7,6 +7,7 @@ import (
 	"debug/elf"
 	"io"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
@@ -210,15 +212,19 @@ func TestServicesListenOnTheSamePort(t *testing.T) {
 	}
 }
 
-func TestAKeeperIsAProgramOfEachArchitecture(t *testing.T) {
+func TestProgramsAreOfEachArchitecture(t *testing.T) {
 	t.Parallel()
 	for arch, machine := range map[string]elf.Machine{"amd64": elf.EM_X86_64, "arm64": elf.EM_AARCH64} {
-		program, err := idleProgram(arch)
-		must(t, err)
-		f, err := elf.NewFile(bytes.NewReader(program))
-		must(t, err)
-		if p := f.Progs[0]; f.Machine != machine || f.Type != elf.ET_EXEC || f.Entry != p.Vaddr+120 || p.Filesz != uint64(len(program)) {
-			t.Errorf("%s: %+v", arch, f.FileHeader)
+		for what, write := range map[string]func(string) ([]byte, error){"the keeper": idleProgram, "a peer": sleeper(time.Minute),
+			"a trial": newTrial(netip.MustParseAddr("10.214.0.3"), nil).program} {
+			program, err := write(arch)
+			must(t, err)
+			f, err := elf.NewFile(bytes.NewReader(program))
+			must(t, err)
+			p := f.Progs[0]
+			if f.Machine != machine || f.Type != elf.ET_EXEC || f.Entry%4 != 0 || p.Filesz != uint64(len(program)) || f.Progs[1].Memsz < 8 {
+				t.Errorf("%s on %s: %+v", what, arch, f.FileHeader)
+			}
 		}
 	}
 	if _, err := idleProgram("riscv64"); !extensions.IsKind(err, extensions.KindUnsupported) {

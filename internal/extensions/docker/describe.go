@@ -19,7 +19,8 @@ host, they run as 1000:1000, or as the user of the profile's option ` + "`user`"
 runtimes, ` + "`userspace-kernel`" + ` (gVisor) and ` + "`microvm`" + ` (Kata) work too.
 
 **Network** is all or nothing. By default nothing leaves a sandbox: an agent without services has only a loopback, and
-an agent with services shares a closed network with them, for which the kernel needs macvlan. ` + "`default: allow`" + `
+an agent with services shares a closed network with them, for which the kernel needs macvlan. sandboxer proves once per
+engine and kernel that nothing answers from there, and refuses the services where something does. ` + "`default: allow`" + `
 gives each sandbox its own network. Allowlists are refused. Either way agent and services find each other by name, at
 their own addresses.
 

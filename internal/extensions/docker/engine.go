@@ -32,6 +32,9 @@ type engine struct {
 
 	ownersMu sync.Mutex
 	owners   map[string]owner // by image and user
+
+	proofMu sync.Mutex
+	proofs  map[string]string // that default deny holds, by runtime; see proof.go
 }
 
 // connect prepares the connection and dials nothing.
@@ -89,7 +92,7 @@ func newEngine(where string, over *remote.Client, opts ...client.Opt) (*engine, 
 	if err != nil {
 		return nil, extensions.Errorf(extensions.KindInvalid, "the address of the Docker engine cannot be used: %w", err)
 	}
-	return &engine{Client: c, where: where, over: over, owners: map[string]owner{}}, nil
+	return &engine{Client: c, where: where, over: over, owners: map[string]owner{}, proofs: map[string]string{}}, nil
 }
 
 // findSocket returns the first of Docker's usual sockets that exists; the system's own if none does.

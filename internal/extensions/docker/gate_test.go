@@ -20,7 +20,8 @@ type gate struct {
 	path    string
 	engine  string // its socket
 	creates atomic.Int64
-	unique  atomic.Bool // it has no two networks of one name, as since version 25
+	unique  atomic.Bool               // it has no two networks of one name, as since version 25
+	swap    atomic.Pointer[[2]string] // in what is sent, the first text becomes the second, which is as long
 
 	mu     sync.Mutex
 	closed bool
@@ -95,6 +96,9 @@ func (g *gate) serve(c net.Conn) {
 				answer(io.MultiReader(bytes.NewReader(buf[:n]), c), c, body)
 				_ = to.Close()
 				return
+			}
+			if s := g.swap.Load(); s != nil {
+				copy(buf, bytes.ReplaceAll(buf[:n], []byte(s[0]), []byte(s[1])))
 			}
 			if g.watch(buf[:n]) {
 				losing.Store(true)

@@ -29,6 +29,7 @@ const (
 	nameNetwork = ".net"
 	nameWire    = ".wire" // of the network below it
 	nameKeeper  = ".keep" // of the container that keeps the wire up
+	nameTrial   = ".try"  // of the containers that try its network
 	nameService = ".s-"
 	nameReader  = ".read" // of a container that never runs
 )

@@ -202,6 +202,11 @@ func (m *making) make(ctx context.Context) error {
 			return err
 		}
 	}
+	if m.wired() {
+		if err := m.proveDeny(ctx); err != nil {
+			return err
+		}
+	}
 	m.step("agent")
 	id, who, err := m.create(ctx, m.agent, string(spec.ID)+nameNew, m.looped)
 	if err != nil {

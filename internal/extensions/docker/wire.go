@@ -3,8 +3,6 @@ package docker
 import (
 	"archive/tar"
 	"context"
-	"encoding/binary"
-	"fmt"
 	"io"
 	"maps"
 	"strings"
@@ -43,45 +41,16 @@ func (m *making) makeWire(ctx context.Context) (parent string, err error) {
 // makeKeeper plugs the keeper into the bridge. It is in the agent's process namespace, and so ends with it; a runtime of
 // another kind than the engine's own cannot share one.
 func (m *making) makeKeeper(ctx context.Context) error {
-	info, err := m.engine.about(ctx)
+	waits, err := m.programFor(ctx, idleProgram)
 	if err != nil {
 		return err
 	}
-	waits, err := idleProgram(goArch(info.Architecture))
-	if err != nil {
-		return err
-	}
-	id, pids := string(m.plan.spec.ID), int64(keeperPids)
-	o := m.base(m.agent, m.madeOf(m.agent), keeperUser)
-	o.Config.Entrypoint, o.Config.Env, o.Config.Labels = []string{keeperPath}, nil, unlabeled()
-	maps.Copy(o.Config.Labels, m.labels(m.plan.spec, ""))
-	if m.madeOf(m.agent).named {
-		o.Config.Image = reference(id, nameKeeper)
-	}
-	o.Config.Healthcheck = &container.HealthConfig{Test: []string{"NONE"}}
-	o.NetworkingConfig, o.HostConfig.ExtraHosts, o.HostConfig.CapAdd = nil, nil, nil
-	o.HostConfig.NetworkMode = container.NetworkMode(id + nameWire)
-	o.HostConfig.Sysctls, o.HostConfig.Runtime = keeperSysctls, ""
-	o.HostConfig.Resources = container.Resources{Memory: keeperMemory, MemorySwap: keeperMemory, PidsLimit: &pids}
+	o := m.bare(m.agent, keeperUser, nameKeeper)
+	m.plugIn(&o)
 	if m.runtime == "" {
 		o.HostConfig.PidMode = container.PidMode("container:" + m.agentID)
 	}
-	made, err := m.createAs(ctx, o, id+nameKeeper)
-	if err != nil {
-		return err
-	}
-	err = m.engine.copyIn(ctx, made, "/", func(w io.Writer) error {
-		t := tar.NewWriter(w)
-		name := strings.TrimPrefix(keeperPath, "/")
-		// Who cannot read a program cannot debug it, whoever it runs as.
-		if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o111, Size: int64(len(waits))}); err != nil {
-			return err
-		}
-		if _, err := t.Write(waits); err != nil {
-			return err
-		}
-		return t.Close()
-	})
+	made, err := m.plant(ctx, o, nameKeeper, waits)
 	if err != nil {
 		return err
 	}
@@ -92,35 +61,53 @@ func (m *making) makeKeeper(ctx context.Context) error {
 	return err
 }
 
-// idleProgram is a program that waits until it is ended, and needs nothing: instructions in the file format of Linux.
-func idleProgram(arch string) ([]byte, error) {
-	var code []byte
-	var machine uint16
-	switch arch {
-	case "amd64": // again: eax = pause; syscall; jump again
-		machine, code = 62, []byte{0xb8, 34, 0, 0, 0, 0x0f, 0x05, 0xeb, 0xf7}
-	case "arm64": // again: ppoll(nothing, 0, no timeout, no mask); jump again
-		machine = 183
-		for _, word := range []uint32{0xd2800000, 0xd2800001, 0xd2800002, 0xd2800003, 0xd2800928, 0xd4000001, 0x17fffffa} {
-			code = binary.LittleEndian.AppendUint32(code, word)
-		}
-	default:
-		return nil, extensions.Errorf(extensions.KindUnsupported, "an engine on %s has no closed network for services",
-			extensions.Clean(arch, 40)).
-			WithRemedy("use an engine on amd64 or arm64, leave the services out, or set network.default to allow")
+// plugIn puts a bare container on the wire.
+func (m *making) plugIn(o *client.ContainerCreateOptions) {
+	o.NetworkingConfig, o.HostConfig.NetworkMode = nil, container.NetworkMode(string(m.plan.spec.ID)+nameWire)
+	o.HostConfig.Sysctls, o.HostConfig.Runtime = keeperSysctls, ""
+}
+
+// bare configures a container for a program of ours, of the agent's image, where the containers of the sandbox meet. tag is
+// the claim that it is made by.
+func (m *making) bare(s service, user, tag string) client.ContainerCreateOptions {
+	pids := int64(keeperPids)
+	img := m.madeOf(m.agent)
+	o := m.base(s, img, user)
+	o.Config.Entrypoint, o.Config.Env, o.Config.Labels = []string{keeperPath}, nil, unlabeled()
+	maps.Copy(o.Config.Labels, m.labels(m.plan.spec, ""))
+	if o.Config.Image = img.id; img.named {
+		o.Config.Image = reference(string(m.plan.spec.ID), tag)
 	}
-	const base, header, segment = 0x10000, 64, 56
-	at, size := uint64(base+header+segment), uint64(header+segment+len(code))
-	out := []byte("\x7fELF\x02\x01\x01" + strings.Repeat("\x00", 9))
-	for _, part := range []any{
-		uint16(2), machine, uint32(1), at, uint64(header), uint64(0), uint32(0), // executable; its entry, its segments
-		uint16(header), uint16(segment), uint16(1), uint16(0), uint16(0), uint16(0),
-		uint32(1), uint32(5), uint64(0), uint64(base), uint64(base), size, size, uint64(base), // one segment to read and run
-	} {
-		var err error
-		if out, err = binary.Append(out, binary.LittleEndian, part); err != nil {
-			return nil, fmt.Errorf("the keeper's program: %w", err)
-		}
+	o.Config.Healthcheck = &container.HealthConfig{Test: []string{"NONE"}}
+	o.HostConfig.ExtraHosts, o.HostConfig.CapAdd = nil, nil
+	o.HostConfig.Resources = container.Resources{Memory: keeperMemory, MemorySwap: keeperMemory, PidsLimit: &pids}
+	return o
+}
+
+// programFor writes a program for the engine's architecture.
+func (m *making) programFor(ctx context.Context, write func(arch string) ([]byte, error)) ([]byte, error) {
+	info, err := m.engine.about(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return append(out, code...), nil
+	return write(goArch(info.Architecture))
+}
+
+// plant makes a bare container with its program. Who cannot read a program cannot debug it, whoever it runs as.
+func (m *making) plant(ctx context.Context, o client.ContainerCreateOptions, name string, program []byte) (string, error) {
+	made, err := m.createAs(ctx, o, string(m.plan.spec.ID)+name)
+	if err != nil {
+		return made, err
+	}
+	return made, m.engine.copyIn(ctx, made, "/", func(w io.Writer) error {
+		t := tar.NewWriter(w)
+		at := strings.TrimPrefix(keeperPath, "/")
+		if err := t.WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: at, Mode: 0o111, Size: int64(len(program))}); err != nil {
+			return err
+		}
+		if _, err := t.Write(program); err != nil {
+			return err
+		}
+		return t.Close()
+	})
 }

@@ -1,0 +1,110 @@
+package docker
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+)
+
+// trialContainers is how many containers a trial makes, on an engine with a bridge of its own.
+const trialContainers = 4
+
+// creates counts the containers that a closed sandbox takes, and removes it.
+func (s *site) creates(t *testing.T, b *Backend) int64 {
+	t.Helper()
+	before := s.gate.creates.Load()
+	h, _, err := b.Provision(t.Context(), s.pair(t, "8080"))
+	must(t, err)
+	_, err = b.Teardown(t.Context(), h)
+	must(t, err)
+	return s.gate.creates.Load() - before
+}
+
+func TestDefaultDenyIsProvedOncePerEngine(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	began := time.Now()
+	first := s.creates(t, s.open(t))
+	took := time.Since(began)
+	again := s.creates(t, s.open(t))
+	t.Logf("the first took %s, another one %s", took, time.Since(began)-took)
+	if first != again+trialContainers {
+		t.Errorf("the first closed sandbox took %d containers, and the next %d", first, again)
+	}
+	files, err := filepath.Glob(filepath.Join(s.config.StateDir, "deny", "*"))
+	if must(t, err); len(files) != 1 {
+		t.Fatalf("it is noted in %q", files)
+	}
+	must(t, os.WriteFile(files[0], []byte("1/another engine/its kernel/"), 0o600))
+	if n := s.creates(t, s.open(t)); n != first {
+		t.Errorf("the proof of another engine counted: %d containers", n)
+	}
+	s.config.StateDir = ""
+	b := s.open(t)
+	if n, m := s.creates(t, b), s.creates(t, b); n != first || m != again {
+		t.Errorf("without a folder: %d containers, then %d", n, m)
+	}
+}
+
+// An internal bridge is no closed network: its host is on it.
+func TestServicesAreRefusedWhereDenyLeaks(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.gate.swap.Store(&[2]string{`"Driver":"macvlan"`, `"Driver":"bridge" `})
+	for range 2 { // what failed is not remembered as anything
+		_, _, err := s.open(t).Provision(t.Context(), s.pair(t, "8080"))
+		if !extensions.IsKind(err, extensions.KindUnsupported) || !strings.Contains(err.Error(), "answered TCP") ||
+			!strings.Contains(extensions.RemedyOf(err), "macvlan") {
+			t.Errorf("%v; remedy %q", err, extensions.RemedyOf(err))
+		}
+		if left := s.residue(t); len(left) > 0 {
+			t.Errorf("left %q", left)
+		}
+	}
+	s.gate.swap.Store(nil)
+	s.creates(t, s.open(t))
+}
+
+// Whatever kills a trial, and whatever the engine makes of it later: who ends the sandbox ends that, too.
+func TestAKilledTrialLeavesNothing(t *testing.T) {
+	t.Parallel()
+	ended := func(t *testing.T, s *site, id extensions.ID) {
+		t.Helper()
+		b := s.open(t)
+		h, err := b.Find(t.Context(), id)
+		must(t, err)
+		_, err = b.Teardown(t.Context(), h)
+		must(t, err)
+	}
+	for _, step := range []string{"trial", "tried"} {
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			spec, b, n := s.pair(t, "8080"), s.open(t), 3
+			if step == "tried" {
+				n++
+			}
+			if at := dieAt(b, n, func() { _, _, _ = b.Provision(t.Context(), spec) }); at != step {
+				t.Fatalf("it died at %q", at)
+			}
+			ended(t, s, spec.ID)
+		})
+	}
+	for _, name := range []string{nameKeeper, nameTrial, nameTrial + "-near"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			spec := s.pair(t, "8080")
+			late := s.gate.holdBack("/containers/create?name=" + string(spec.ID) + name + " ")
+			if _, _, err := s.open(t).Provision(t.Context(), spec); !extensions.IsKind(err, extensions.KindIndeterminate) {
+				t.Fatalf("it was cut off: %v", err)
+			}
+			ended(t, s, spec.ID)
+			late()
+		})
+	}
+}
