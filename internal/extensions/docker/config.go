@@ -49,7 +49,8 @@ var credentialFields = []extensions.CredentialField{
 
 var optionFields = []extensions.Field{
 	{Name: "user", Type: extensions.FieldString,
-		Doc: "User of the containers, by name or as `uid:gid`; default: the image's, or `1000:1000` if that would be root on the host."},
+		Doc: "User of the containers, by name or as `uid:gid`, root only as `root` or 0; default: the image's, or `1000:1000` if that " +
+			"would be root on the host."},
 	{Name: "cap_add", Type: extensions.FieldStrings, Doc: "Capabilities to keep, of " + strings.Join(grantable, ", ") + "; default: none."},
 	{Name: "build_network", Type: extensions.FieldString, Enum: []string{"none", buildNetworkDefault},
 		Doc: "Network of image builds; default `default` where the profile allows the network, else `none`."},

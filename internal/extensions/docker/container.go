@@ -59,6 +59,11 @@ func (m *making) create(ctx context.Context, s service, name string, how func(se
 			return id, who, err
 		}
 		switch {
+		case who.uid == 0 && !m.rootAllowed(s) && m.options.user != "":
+			return id, who, extensions.Errorf(extensions.KindUnsupported,
+				"the user %q of the option user is root in the image %s, and so on the host", extensions.Clean(user, 80),
+				extensions.Clean(s.Image, 200)).
+				WithRemedy("set the option user to another user of the image, to uid:gid, or to root if that is meant")
 		case who.uid == 0 && !m.rootAllowed(s):
 			user, groups = defaultUser, nil
 		case who.uid != 0 && who.named:
@@ -205,8 +210,9 @@ func (m *making) user(s service) string {
 	return own
 }
 
-// rootAllowed reports that the profile asked for its user by name, or that root inside is nobody on the host. Root can
-// write to a workspace that is read-only.
+// rootAllowed reports that the profile asked for root as such, or that root inside is nobody on the host. Root can write to
+// a workspace that is read-only.
 func (m *making) rootAllowed(s service) bool {
-	return m.options.user != "" || m.mapsRoot && (s.Name != extensions.AgentService || m.access != extensions.AccessRO)
+	asked := m.options.user != "" && isRoot(m.options.user)
+	return asked || m.mapsRoot && (s.Name != extensions.AgentService || m.access != extensions.AccessRO)
 }

@@ -58,6 +58,38 @@ func TestNoFileOfUsersMakesAnImageRoot(t *testing.T) {
 	}
 }
 
+// Who asks for a user by name has not asked for root, whatever an image calls so.
+func TestAUserAskedForByNameIsRootOnlyByThatName(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	image := withUsers(t, "root:x:0:0::/:/bin/sh\napp:x:0:0::/:/bin/sh\nother:x:1234:1234::/:/bin/sh\n", "")
+	as := func(user string) extensions.Spec {
+		return exttest.Spec(t, s.config, exttest.With(func(spec *extensions.Spec) {
+			spec.Image, spec.Options = image, map[string]any{"user": user}
+		}))
+	}
+	for _, user := range []string{"app", "app:app", "4294967296", "+0"} {
+		h, _, err := b.Provision(t.Context(), as(user))
+		if err == nil {
+			t.Errorf("%s runs as %q", user, inside(t, b, h, "", "id -u"))
+			_, err = b.Teardown(t.Context(), h)
+			must(t, err)
+			continue
+		}
+		if user != "app:app" && (!extensions.IsKind(err, extensions.KindUnsupported) || !strings.Contains(extensions.RemedyOf(err), "uid:gid")) {
+			t.Errorf("%s: %v; remedy %q", user, err, extensions.RemedyOf(err))
+		}
+	}
+	for user, want := range map[string]string{"root": "0", "0:0": "0", "other": "1234"} {
+		h := s.become(t, b, as(user))
+		inside(t, b, h, "", "printf '%s:x:0:0::/:/bin/sh\n' root other >/etc/passwd")
+		if got := inside(t, b, h, "", "id -u"); got != want {
+			t.Errorf("%s runs as %q", user, got)
+		}
+	}
+}
+
 func TestNoLabelOfAnImageIsOneOfOurs(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")
