@@ -38,7 +38,8 @@ var configFields = []extensions.Field{
 		Doc: "Image for profiles without `image` or `containers`; without it they are refused."},
 	{Name: "subnets", Type: extensions.FieldStrings, Doc: "IPv4 ranges for the sandboxes' networks; default `10.214.0.0/16`."},
 	{Name: "subnet_size", Type: extensions.FieldInt, Doc: "Prefix length of one network, 20 to 29; default 28."},
-	{Name: "max_sandboxes", Type: extensions.FieldInt, Doc: "Most sandboxes of this binding at once on one engine; default: no limit."},
+	{Name: "max_sandboxes", Type: extensions.FieldInt,
+		Doc: "Most sandboxes of this binding at once on one engine, with paused ones and those being made; default: no limit."},
 }
 
 var credentialFields = []extensions.CredentialField{

@@ -32,6 +32,9 @@ const (
 	nameTrial   = ".try"  // of the containers that try its network
 	nameService = ".s-"
 	nameReader  = ".read" // of a container that never runs
+
+	// nameRoom is the name of a container that is there while a create counts the engine's sandboxes.
+	nameRoom = "sandboxer.room"
 )
 
 // ownDir holds what is ours in a container.

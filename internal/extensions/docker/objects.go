@@ -21,7 +21,7 @@ import (
 type objects struct {
 	id         extensions.ID
 	containers []container.Summary
-	keepers    []container.Summary // one, where the containers meet and nothing leaves
+	keepers    []container.Summary // one, where the containers meet and nothing leaves; and what counts while it is made
 	networks   []network.Summary
 	kept       kept // claims, and what a fork is made of; only if they were asked for
 	account    string
@@ -100,7 +100,7 @@ func (b *Backend) find(ctx context.Context, filter client.Filters) (map[extensio
 		o := of(c.Labels)
 		switch name := nameOf(c); {
 		case o == nil:
-		case name == string(o.id)+nameKeeper:
+		case name == string(o.id)+nameKeeper, name == nameRoom:
 			o.keepers = append(o.keepers, c)
 		case ours(o.id, name):
 			o.containers = append(o.containers, c)

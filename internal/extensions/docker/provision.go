@@ -207,8 +207,13 @@ func (m *making) make(ctx context.Context) error {
 			return err
 		}
 	}
-	m.step("agent")
-	id, who, err := m.create(ctx, m.agent, string(spec.ID)+nameNew, m.looped)
+	var id string
+	var who owner
+	err := m.inRoom(ctx, func() (err error) {
+		m.step("agent")
+		id, who, err = m.create(ctx, m.agent, string(spec.ID)+nameNew, m.looped)
+		return err
+	})
 	if err != nil {
 		return err
 	}

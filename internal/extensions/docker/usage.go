@@ -5,26 +5,80 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
 )
 
-// used counts the running sandboxes that the labels select, of all accounts, except one.
+// used counts the sandboxes that the labels select and that live or are being made, of all accounts, except one.
 func (b *Backend) used(ctx context.Context, but extensions.ID, labels ...string) (int64, error) {
-	r, err := b.engine.ContainerList(ctx, client.ContainerListOptions{
-		Filters: having(append(labels, labelService+"="+extensions.AgentService)...)})
+	r, err := b.engine.ContainerList(ctx, client.ContainerListOptions{All: true,
+		Filters: having(append(labels, labelService+"="+extensions.AgentService)...).Add("status", "created", "running", "paused", "restarting")})
 	if err != nil {
 		return 0, err
 	}
 	n := int64(0)
 	for _, c := range r.Items {
-		if id := extensions.ID(c.Labels[extensions.LabelID]); id != but && ours(id, nameOf(c)) {
+		id := extensions.ID(c.Labels[extensions.LabelID])
+		end, err := time.Parse(time.RFC3339, c.Labels[extensions.LabelInitialExpires])
+		died := c.State == container.StateCreated && err == nil && time.Now().After(end)
+		if id != but && ours(id, nameOf(c)) && !died {
 			n++
 		}
 	}
 	return n, nil
+}
+
+// roomTime is how long one create may count and make its container.
+const roomTime = 20 * time.Second
+
+// inRoom makes what counts as a sandbox if there is room for it. Creates of other processes look at the same time, and an
+// engine has one thing that only one of them gets: a container's name. It has this sandbox's labels, so it goes with it.
+func (m *making) inRoom(ctx context.Context, do func() error) error {
+	m.step("room")
+	if m.settings.max == 0 && m.settings.hostMax == 0 {
+		return do()
+	}
+	o := idle(nameRoom, m.imageRef(m.agent), objects{id: m.plan.spec.ID, account: m.plan.spec.Account}.placeholder())
+	var made, other string
+	var since time.Time
+	err := ready.Wait{Interval: 200 * time.Millisecond, Timeout: cleanupTime}.Soon(ctx, "other creates are counting sandboxes here",
+		func(ctx context.Context) (bool, error) {
+			r, err := m.engine.ContainerCreate(ctx, o)
+			if !errdefs.IsConflict(err) {
+				made = r.ID
+				return true, err
+			}
+			switch held, err := m.engine.ContainerInspect(ctx, nameRoom, client.ContainerInspectOptions{}); {
+			case errdefs.IsNotFound(err):
+				return false, nil
+			case err != nil:
+				return false, err
+			case held.Container.ID != other:
+				other, since = held.Container.ID, time.Now()
+			case time.Since(since) > roomTime: // who made it has died
+				_ = m.leaveRoom(ctx, other)
+			}
+			return false, nil
+		})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = m.leaveRoom(ctx, made) }() // what stays is taken for that of a dead create, and goes with the sandbox
+	if err := m.room(ctx, m.plan.spec.ID); err != nil {
+		return err
+	}
+	return do()
+}
+
+func (m *making) leaveRoom(ctx context.Context, id string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
+	defer cancel()
+	_, err := m.engine.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true})
+	return err
 }
 
 // room refuses a sandbox above the limit of the binding, or of the host's owner.
@@ -45,7 +99,7 @@ func (b *Backend) room(ctx context.Context, id extensions.ID) error {
 			return err
 		}
 		if n >= l.most {
-			return extensions.Errorf(extensions.KindExhausted, "%d sandboxes run here, and the limit is %d", n, l.most).
+			return extensions.Errorf(extensions.KindExhausted, "%d sandboxes live here or are being made, and the limit is %d", n, l.most).
 				WithRemedy("destroy one, or raise %s", l.raise)
 		}
 	}
