@@ -76,6 +76,8 @@ var coreChecks = []check{
 		}
 	}},
 	{name: "core/provision-too-strong-isolation-refused", run: provisionTooStrong},
+	{name: "core/provision-gpu-refused", run: provisionGPU},
+	{name: "core/provision-gpu-model-refused", run: provisionGPUModel},
 	{name: "core/provision-unenforceable-egress-refused", run: provisionUnenforceableEgress},
 	{name: "core/wait-ready-ends-with-context", power: extensions.PowerExec, run: func(e *env) {
 		spec := e.spec(With(func(s *extensions.Spec) {
@@ -237,11 +239,26 @@ func provisionNotHere(e *env) {
 func provisionTooStrong(e *env) {
 	levels := e.desc.Capabilities.IsolationLevels
 	above := slices.Index(extensions.IsolationLevels, levels[len(levels)-1]) + 1
-	if above == len(extensions.IsolationLevels) {
-		return // nothing is stronger
+	for _, level := range extensions.IsolationLevels[above:] { // each, since a place may not know one of them
+		spec := e.spec(With(func(s *extensions.Spec) { s.Isolation = level }))
+		e.refused("provision with isolation "+string(level), spec, extensions.KindUnsupported)
 	}
-	spec := e.spec(With(func(s *extensions.Spec) { s.Isolation = extensions.IsolationLevels[above] }))
-	e.refused("provision with isolation "+string(spec.Isolation), spec, extensions.KindUnsupported)
+}
+
+func provisionGPU(e *env) {
+	if e.capabilities().GPU {
+		return
+	}
+	spec := e.spec(With(func(s *extensions.Spec) { s.Resources.GPU = &extensions.GPU{Count: 1} }))
+	e.refused("provision with a GPU, which is not declared", spec, extensions.KindUnsupported)
+}
+
+func provisionGPUModel(e *env) {
+	if c := e.capabilities(); !c.GPU || c.GPUModels == nil {
+		return
+	}
+	spec := e.spec(With(func(s *extensions.Spec) { s.Resources.GPU = &extensions.GPU{Model: "conformance-1", Count: 1} }))
+	e.refused("provision with a model of GPU that is not declared", spec, extensions.KindUnsupported)
 }
 
 func provisionUnenforceableEgress(e *env) {

@@ -134,7 +134,18 @@ var coreMutants = map[string]mutant{
 	"core/provision-invalid-id-refused": {provision: provisionThen(func(_ spec, _ *handle, err *error) {
 		*err = turn(*err, extensions.KindInvalid, extensions.KindInternal)
 	})},
-	"core/provision-too-strong-isolation-refused": {provision: provisionWith(func(_ *broken, s *spec) { s.Isolation = "" })},
+	"core/provision-too-strong-isolation-refused": {describe: func(d *extensions.Descriptor) {
+		d.Capabilities.IsolationLevels = []extensions.Isolation{extensions.IsolationContainer}
+	}, provision: func(b *broken, c ctx, s spec) (handle, seen, error) { // it has never heard of one level between
+		if floor := s.Isolation; floor != "" && floor != extensions.IsolationUserspace && !extensions.IsolationContainer.Meets(floor) {
+			return handle{}, seen{}, extensions.Errorf(extensions.KindUnsupported, "the place has no %s", s.Isolation)
+		}
+		return b.wholeBackend.Provision(c, s)
+	}},
+	"core/provision-gpu-refused": {provision: provisionWith(func(_ *broken, s *spec) { s.Resources.GPU = nil })},
+	"core/provision-gpu-model-refused": {describe: func(d *extensions.Descriptor) {
+		d.Capabilities.GPU, d.Capabilities.GPUModels = true, []string{"H100"}
+	}, provision: provisionWith(func(_ *broken, s *spec) { s.Resources.GPU = nil })}, // whatever model it is
 	"core/provision-unenforceable-egress-refused": {describe: func(d *extensions.Descriptor) {
 		d.Capabilities.Egress, d.Capabilities.CustomNetworkPolicy = extensions.EgressDenyOnly, false
 		d.Capabilities.CIDRPorts, d.Capabilities.DomainPorts = "", ""
