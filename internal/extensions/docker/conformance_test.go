@@ -92,6 +92,7 @@ func (g *ground) site(t testing.TB, p extensions.Place) *site {
 		sites.Store(s.gate.path, s)
 	}
 	sites.Store("unix://"+s.gate.path, s)
+	s.shareProofs(t)
 	t.Cleanup(func() { s.sweep(t) })
 	return s
 }

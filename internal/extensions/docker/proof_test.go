@@ -4,10 +4,39 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
+
+// proofs of default deny, by file: what was proved of an engine holds for the next site there.
+var proofs sync.Map
+
+func (s *site) shareProofs(t testing.TB) {
+	dir := filepath.Join(s.config.StateDir, "deny")
+	must(t, os.MkdirAll(dir, 0o700))
+	proofs.Range(func(name, line any) bool {
+		must(t, os.WriteFile(filepath.Join(dir, name.(string)), line.([]byte), 0o600))
+		return true
+	})
+	t.Cleanup(func() {
+		files, err := os.ReadDir(dir)
+		must(t, err)
+		for _, f := range files {
+			line, err := os.ReadFile(filepath.Join(dir, f.Name()))
+			must(t, err)
+			proofs.Store(f.Name(), line)
+		}
+	})
+}
+
+// unproved is a site where nothing was proved.
+func unproved(t *testing.T) *site {
+	s := newSite(t)
+	s.config.StateDir = t.TempDir()
+	return s
+}
 
 // tries makes a closed sandbox, removes it, and reports whether its network was tried.
 func (s *site) tries(t *testing.T, b *Backend) (tried bool) {
@@ -22,7 +51,7 @@ func (s *site) tries(t *testing.T, b *Backend) (tried bool) {
 
 func TestDefaultDenyIsProvedOncePerEngine(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := unproved(t)
 	if first, again := s.tries(t, s.open(t)), s.tries(t, s.open(t)); !first || again {
 		t.Errorf("the first was tried: %t; the next: %t", first, again)
 	}
@@ -44,7 +73,7 @@ func TestDefaultDenyIsProvedOncePerEngine(t *testing.T) {
 // An internal bridge is no closed network: its host is on it.
 func TestServicesAreRefusedWhereDenyLeaks(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := unproved(t)
 	s.gate.swap.Store(&[2]string{`"Driver":"macvlan"`, `"Driver":"bridge" `})
 	for range 2 { // what failed is not remembered as anything
 		_, _, err := s.open(t).Provision(t.Context(), s.pair(t, "8080"))
@@ -74,7 +103,7 @@ func TestAKilledTrialLeavesNothing(t *testing.T) {
 	for _, step := range []string{"trial", "tried"} {
 		t.Run(step, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t)
+			s := unproved(t)
 			spec, b, n := s.pair(t, "8080"), s.open(t), 3
 			if step == "tried" {
 				n++
@@ -88,7 +117,7 @@ func TestAKilledTrialLeavesNothing(t *testing.T) {
 	for _, name := range []string{nameKeeper, nameTrial, nameTrial + "-near"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t)
+			s := unproved(t)
 			spec := s.pair(t, "8080")
 			late := s.gate.holdBack("/containers/create?name=" + string(spec.ID) + name + " ")
 			if _, _, err := s.open(t).Provision(t.Context(), spec); !extensions.IsKind(err, extensions.KindIndeterminate) {
