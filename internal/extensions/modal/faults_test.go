@@ -63,9 +63,9 @@ func TestACreateWhoseDeadlinePassesWhileItWaitsIsNotSent(t *testing.T) {
 	t.Parallel()
 	cfg := at(t)
 	v, b := vendorOf(cfg), open(t, cfg)
-	v.Inject(grpctest.Fault{On: "AppGetOrCreate", When: grpctest.Never, Change: func(proto.Message) { time.Sleep(1200 * time.Millisecond) }})
+	v.Inject(grpctest.Fault{On: "AppGetOrCreate", When: grpctest.Never, Change: func(proto.Message) { time.Sleep(3200 * time.Millisecond) }})
 	spec := exttest.Spec(t, cfg)
-	spec.Deadline = time.Now().Add(time.Second)
+	spec.Deadline = time.Now().Add(3 * time.Second)
 	h, _, err := b.Provision(t.Context(), spec)
 	if !extensions.IsKind(err, extensions.KindUnavailable) || extensions.RemedyOf(err) == "" || !h.IsZero() || len(v.Sandboxes()) > 0 {
 		t.Errorf("%s, %v", h.Encode(), err)
