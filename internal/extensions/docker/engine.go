@@ -32,6 +32,7 @@ type engine struct {
 
 	ownersMu sync.Mutex
 	owners   map[string]owner // by image and user
+	lacking  map[string]bool  // images without a folder of our name
 
 	proofMu sync.Mutex
 	proofs  map[string]string // that default deny holds, by runtime; see proof.go
@@ -92,7 +93,8 @@ func newEngine(where string, over *remote.Client, opts ...client.Opt) (*engine, 
 	if err != nil {
 		return nil, extensions.Errorf(extensions.KindInvalid, "the address of the Docker engine cannot be used: %w", err)
 	}
-	return &engine{Client: c, where: where, over: over, owners: map[string]owner{}, proofs: map[string]string{}}, nil
+	return &engine{Client: c, where: where, over: over,
+		owners: map[string]owner{}, lacking: map[string]bool{}, proofs: map[string]string{}}, nil
 }
 
 // findSocket returns the first of Docker's usual sockets that exists; the system's own if none does.

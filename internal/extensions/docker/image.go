@@ -105,6 +105,19 @@ func (e *engine) lacks(ctx context.Context, id, at string) bool {
 	return errdefs.IsNotFound(err)
 }
 
+// lacksOurs reports whether a container that has not started lacks a folder of our name. Each image is asked for once.
+func (e *engine) lacksOurs(ctx context.Context, image, container string) bool {
+	if image == "" {
+		return e.lacks(ctx, container, ownDir)
+	}
+	e.ownersMu.Lock()
+	defer e.ownersMu.Unlock()
+	if !e.lacking[image] {
+		e.lacking[image] = e.lacks(ctx, container, ownDir)
+	}
+	return e.lacking[image]
+}
+
 // owner is a user of a container.
 type owner struct {
 	uid, gid int

@@ -122,9 +122,9 @@ func (m *making) madeOf(s service) image {
 	return m.images[s.Image]
 }
 
-// settle prepares a container for its start. One of a copy gets its volumes. Each gets a lease in a folder of root's: an
-// image may have one of its own, or that of a sandbox that it was made of. A folder that an image has, or a copy of its
-// source, would give its mode to the memory above it.
+// settle prepares a container for its start. One of a copy gets its volumes. One whose image has a folder of our name, or is
+// a copy, gets a lease in a folder of root's: it may have one of its own, or that of a sandbox that it was made of. A folder
+// that an image has, or a copy of its source, would give its mode to the memory above it.
 func (m *making) settle(ctx context.Context, s service, id string) error {
 	i := m.copies[s.Name]
 	var modes []tar.Header
@@ -142,6 +142,9 @@ func (m *making) settle(ctx context.Context, s service, id string) error {
 		if err != nil {
 			return err
 		}
+	}
+	if m.copies == nil && len(modes) == 0 && m.engine.lacksOurs(ctx, m.images[s.Image].id, id) {
+		return nil // the first process has the deadline among its arguments
 	}
 	return m.writeLease(ctx, id, m.plan.spec.Deadline, modes...)
 }

@@ -23,6 +23,8 @@ func TestAnAnswerThatFailsIsNoEndOfASandbox(t *testing.T) {
 		c, _ := found.service(service)
 		if service == extensions.AgentService {
 			docker(t, "kill", c.ID)
+		} else {
+			docker(t, "wait", c.ID) // only what has ended is asked how
 		}
 		for _, handles := range [][]extensions.Handle{{h}, nil} {
 			s.gate.answerInstead("/containers/"+c.ID+"/json", serverError("busy"))
