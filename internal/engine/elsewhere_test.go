@@ -71,19 +71,7 @@ func TestAPausedSandboxOfAnotherMachineIsNotTakenForEnded(t *testing.T) {
 			}
 			return extensions.Errorf(extensions.KindUnreachable, "it is on another machine: %w", extensions.ErrElsewhere)
 		}
-		status, teardown := c.Status, c.Teardown
-		c.Status = func(ctx context.Context, hs []extensions.Handle) ([]extensions.Observation, error) {
-			if err := there(); err != nil && hs != nil {
-				return nil, err
-			}
-			return status(ctx, hs)
-		}
-		c.Teardown = func(ctx context.Context, h extensions.Handle) (extensions.CleanupReport, error) {
-			if err := there(); err != nil {
-				return extensions.CleanupReport{}, err
-			}
-			return teardown(ctx, h)
-		}
+		c.onlyThere(there)
 	}}
 	b := newBench(t, having(freezing), onFiles(map[string]string{
 		"extensions/ext.freezing.yaml": "id: ext.freezing\nhandler: freezing\nconfig: { dir: \"$VENDOR\", plan: trial }\n",
@@ -110,6 +98,23 @@ func TestAPausedSandboxOfAnotherMachineIsNotTakenForEnded(t *testing.T) {
 	b.clean()
 }
 
+// onlyThere lets there refuse what is asked of, or done to, a sandbox by its handle.
+func (c *calls) onlyThere(there func() error) {
+	status, teardown := c.Status, c.Teardown
+	c.Status = func(ctx context.Context, hs []extensions.Handle) ([]extensions.Observation, error) {
+		if err := there(); err != nil && hs != nil {
+			return nil, err
+		}
+		return status(ctx, hs)
+	}
+	c.Teardown = func(ctx context.Context, h extensions.Handle) (extensions.CleanupReport, error) {
+		if err := there(); err != nil {
+			return extensions.CleanupReport{}, err
+		}
+		return teardown(ctx, h)
+	}
+}
+
 // What another account of a vendor has lives and costs, and nothing here ends it: it stays on the books, and each sweep tells it,
 // until the vendor has ended it at its deadline.
 func TestWhatAnotherAccountHasStaysAndIsTold(t *testing.T) {
@@ -123,19 +128,8 @@ func TestWhatAnotherAccountHasStaysAndIsTold(t *testing.T) {
 			}
 			return extensions.Errorf(extensions.KindUnreachable, "it is in the project of somebody: %w", extensions.ErrElsewhere)
 		}
-		status, teardown, stat := c.Status, c.Teardown, c.StatSnapshot
-		c.Status = func(ctx context.Context, hs []extensions.Handle) ([]extensions.Observation, error) {
-			if err := there(); err != nil && hs != nil {
-				return nil, err
-			}
-			return status(ctx, hs)
-		}
-		c.Teardown = func(ctx context.Context, h extensions.Handle) (extensions.CleanupReport, error) {
-			if err := there(); err != nil {
-				return extensions.CleanupReport{}, err
-			}
-			return teardown(ctx, h)
-		}
+		c.onlyThere(there)
+		stat := c.StatSnapshot
 		c.StatSnapshot = func(ctx context.Context, h extensions.SnapshotHandle) (extensions.Snapshot, error) {
 			if err := there(); err != nil {
 				return extensions.Snapshot{}, err

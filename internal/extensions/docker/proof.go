@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"net/netip"
 	"strings"
 	"time"
@@ -25,6 +26,7 @@ const (
 	proofLife     = time.Minute      // of a trial's containers, also if nobody ends them
 	proofPatience = 20 * time.Second // until which a trial must have written what it found
 	proofGateways = 20               // most of an engine's networks whose gateways are tried
+	proofOutput   = 4 << 20          // most that is read of what a trial writes, in bytes: many times what it has to
 )
 
 // proveDeny tries the sandbox's network, unless this engine, with its kernel and runtime, has passed before.
@@ -150,7 +152,7 @@ func (m *making) output(ctx context.Context, o client.ContainerCreateOptions, pr
 	defer stop()
 	_ = conn.Conn.SetReadDeadline(time.Now().Add(proofPatience))
 	var out, said bytes.Buffer
-	if _, err = stdcopy.StdCopy(&out, &said, conn.Reader); err != nil && ctx.Err() != nil {
+	if _, err = stdcopy.StdCopy(&out, &said, io.LimitReader(conn.Reader, proofOutput)); err != nil && ctx.Err() != nil {
 		return nil, fmt.Errorf("trying its network: %w", ctx.Err())
 	}
 	return out.Bytes(), nil // what is missing is judged
