@@ -181,14 +181,17 @@ func TestPullErrorsAreToldApart(t *testing.T) {
 	t.Parallel()
 	b := newBuilder(t)
 	for text, want := range map[string]string{
-		`Error response from daemon: manifest for nginx:nope not found: manifest unknown: manifest unknown`:                                            "unsupported",
-		`pull access denied for nobody/x, repository does not exist or may require 'docker login': denied: requested access to the resource is denied`: "unsupported",
-		`Error response from daemon: Get "https://registry-1.docker.io/v2/": dial tcp: lookup registry-1.docker.io on 10.0.0.1:53: no such host`:       "unavailable",
-		`Error response from daemon: Get "https://r.example/v2/": net/http: TLS handshake timeout`:                                                     "unavailable",
-		`toomanyrequests: You have reached your pull rate limit.`:                                                                                      "unavailable",
-		`Error response from daemon: Head "https://r.example/v2/x/manifests/1": unauthorized: authentication required`:                                 "unauthorized",
-		`failed to register layer: write /usr/lib/x: no space left on device`:                                                                          "exhausted",
-		`no matching manifest for linux/arm64/v8 in the manifest list entries`:                                                                         "unsupported",
+		`Error response from daemon: manifest for nginx:nope not found: manifest unknown: manifest unknown`:                                                                                        "unsupported",
+		`pull access denied for nobody/x, repository does not exist or may require 'docker login': denied: requested access to the resource is denied`:                                             "unsupported",
+		`Error response from daemon: Get "https://registry-1.docker.io/v2/": dial tcp: lookup registry-1.docker.io on 10.0.0.1:53: no such host`:                                                   "unavailable",
+		`Error response from daemon: Get "https://r.example/v2/": net/http: TLS handshake timeout`:                                                                                                 "unavailable",
+		`toomanyrequests: You have reached your pull rate limit.`:                                                                                                                                  "unavailable",
+		`Error response from daemon: Head "https://r.example/v2/x/manifests/1": unauthorized: authentication required`:                                                                             "unauthorized",
+		`failed to resolve reference "registry.example/x:1": pull access denied, repository does not exist or may require authorization: authorization failed: no basic auth credentials`:          "unauthorized",
+		`failed to resolve reference "registry.example/x:1": unexpected status from HEAD request to https://registry.example/v2/x/manifests/1: 401 Unauthorized`:                                   "unauthorized",
+		`failed to resolve reference "docker.io/nobody/x:1": pull access denied, repository does not exist or may require authorization: server message: insufficient_scope: authorization failed`: "unsupported",
+		`failed to register layer: write /usr/lib/x: no space left on device`:                                                                                                                      "exhausted",
+		`no matching manifest for linux/arm64/v8 in the manifest list entries`:                                                                                                                     "unsupported",
 	} {
 		if got := b.do("sbx-p", "judge_pull "+shtext.Quote(text)+"\nanswer \"$judged\"", compose.Rendered{}, false); got != want {
 			t.Errorf("%s: %s, want %s", text, got, want)

@@ -83,6 +83,8 @@ func (f failure) classify() error {
 	return extensions.Errorf(kind, "%s", text).WithRemedy("%s", remedy)
 }
 
+const loginOnHost = "run `docker login` for the image's registry as this login on the host"
+
 // dockerWords are messages of Docker and Compose, in the order to look for them, with their meaning.
 var dockerWords = []struct {
 	words  []string // any of them, lower case
@@ -108,7 +110,8 @@ var dockerWords = []struct {
 		"give the binding a range that nothing else on the host uses: config.subnets"},
 	{[]string{"port is already allocated", "address already in use", "ports are not available"}, extensions.KindConflict,
 		"publish another port, or omit the host's port so that Docker chooses one"},
-	{[]string{"no matching manifest for", "exec format error", "does not match the specified platform"}, extensions.KindUnsupported,
+	{[]string{"no matching manifest for", "exec format error", "does not match the specified platform",
+		"does not provide the specified platform"}, extensions.KindUnsupported,
 		"use an image for the host's architecture and set no other platform; a script needs a first line such as #!/bin/sh"},
 	{[]string{"unknown runtime specified", "invalid runtime name"}, extensions.KindUnsupported,
 		"install the runtime on the host, or drop the service's runtime"},
@@ -141,12 +144,13 @@ var dockerWords = []struct {
 		"invalid argument: unknown"}, extensions.KindInvalid,
 		"correct the service's field that Docker reports"},
 	{[]string{"invalid reference format"}, extensions.KindInvalid, "correct the image's name and tag"},
+	// Before "access denied", which engines with containerd's image store say of both.
+	{[]string{"no basic auth credentials", "401 unauthorized"}, extensions.KindUnauthorized, loginOnHost},
 	// Another place may have the image.
 	{[]string{"pull access denied", "manifest unknown", "manifest for", "no such image", "repository does not exist"},
 		extensions.KindUnsupported,
 		"check the image's name and tag; for a private registry run `docker login` as this login on the host"},
-	{[]string{"unauthorized: ", "no basic auth credentials", "authentication required", "denied: "}, extensions.KindUnauthorized,
-		"run `docker login` for the image's registry as this login on the host"},
+	{[]string{"unauthorized: ", "authentication required", "denied: "}, extensions.KindUnauthorized, loginOnHost},
 	{[]string{"toomanyrequests", "too many requests"}, extensions.KindUnavailable,
 		"the registry limits pulls: log in to it on the host, or try later"},
 	{[]string{"tls handshake timeout", "no such host", "i/o timeout", "client.timeout exceeded", "temporary failure in name resolution",

@@ -79,7 +79,7 @@ services:
     volumes: ["data:/data", "/nameless", "./page:/etc/page:ro"]
   db:
     image: IMAGE
-    command: [sh, -c, "n=0; while :; do n=$$((n+1)); echo $$n >>/data/first; echo $$n >>/more/second; sleep 0.01; done"]
+    command: [sh, -c, "n=0; while :; do n=$$((n+1)); echo $$n >>/data/first; echo $$n >>/more/second; sleep 0.05; done"]
     volumes: ["data:/data", "more:/more"]
 volumes: {data: {}, more: {}}
 `

@@ -81,7 +81,7 @@ func (b *Backend) built(ctx context.Context, p *plan, x compose.Build) (client.I
 	b.step("build")
 	for try := 1; ; try++ {
 		had := len(w.layers)
-		if err = b.build(ctx, p, x, w); err == nil || try == buildTries || !b.lostLayer(ctx, w.layers[had:]) {
+		if err = b.build(ctx, p, x, w); err == nil || try == buildTries || !lostOwn(err) && !b.lostLayer(ctx, w.layers[had:]) {
 			break
 		}
 	}
@@ -170,6 +170,10 @@ func (p *plan) buildOptions(x compose.Build) client.ImageBuildOptions {
 	}
 	return o
 }
+
+// lostOwn reports that the builder lost the layer of a step before it told of it, as it can where containerd keeps the
+// images.
+func lostOwn(err error) bool { return strings.HasPrefix(err.Error(), `unable to find image "sha256:`) }
 
 // lostLayer reports that another build's cleanup removed a layer of a build that failed, which had found or made it.
 func (b *Backend) lostLayer(ctx context.Context, layers []string) bool {

@@ -197,9 +197,10 @@ func TestALayerThatAnotherBuildRemovedIsBuiltAgain(t *testing.T) {
 	said := func(layer string) string {
 		return `{"stream":" ---\u003e ` + layer + `\n"}` + "\n" + `{"errorDetail":{"message":"it broke"},"error":"it broke"}` + "\n"
 	}
-	s.gate.answerInstead("/build?", said("0123456789ab"), said("ba9876543210"))
+	unseen := `{"errorDetail":{"message":"unable to find image \"sha256:21fc\""},"error":"unable to find image \"sha256:21fc\""}` + "\n"
+	s.gate.answerInstead("/build?", said("0123456789ab"), said("ba9876543210"), unseen)
 	if _, err := b.PrepareImage(t.Context(), spec); err != nil {
-		t.Errorf("two builds lost a layer, and the third did not: %v", err)
+		t.Errorf("three builds lost a layer, and the fourth did not: %v", err)
 	}
 	_, _, err := b.release(t.Context(), []string{builtKey(t, m)})
 	must(t, err)

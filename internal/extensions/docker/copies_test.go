@@ -188,7 +188,11 @@ func TestWhatIsTooLargeIsNotCopied(t *testing.T) {
 	b := s.open(t)
 	h, _ := s.provision(t, b)
 	inside(t, b, h, "", "truncate -s 900G hole")
-	for _, kind := range []extensions.SnapshotKind{extensions.SnapshotFilesystem, extensions.SnapshotWorkspace} {
+	kinds := []extensions.SnapshotKind{extensions.SnapshotWorkspace, extensions.SnapshotFilesystem}
+	if strings.Contains(docker(t, "info", "--format", "{{.DriverStatus}}"), "io.containerd.snapshotter") {
+		kinds = kinds[:1] // it counts no holes, and would compress them for an hour, whoever has left
+	}
+	for _, kind := range kinds {
 		id, err := extensions.NewSnapshotID(nil)
 		must(t, err)
 		begun := time.Now()
@@ -202,6 +206,32 @@ func TestWhatIsTooLargeIsNotCopied(t *testing.T) {
 	}
 	if o, err := b.Status(t.Context(), []extensions.Handle{h}); err != nil || o[0].Phase != extensions.PhaseReady {
 		t.Errorf("%+v, %v", o, err)
+	}
+}
+
+func TestACommitIsBounded(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	h, _ := s.provision(t, b)
+	b.commitTime = time.Nanosecond
+	id, err := extensions.NewSnapshotID(nil)
+	must(t, err)
+	_, err = b.Snapshot(t.Context(), h, extensions.SnapshotSpec{ID: id, Account: s.config.Account, CreatedAt: time.Now(),
+		Kind: extensions.SnapshotFilesystem})
+	if !extensions.IsKind(err, extensions.KindTimeout) || !strings.Contains(err.Error(), "within 1ns") || extensions.RemedyOf(err) == "" {
+		t.Errorf("%v; remedy %q", err, extensions.RemedyOf(err))
+	}
+	if o, err := b.Status(t.Context(), []extensions.Handle{h}); err != nil || o[0].Phase != extensions.PhaseReady {
+		t.Errorf("%+v, %v", o, err)
+	}
+	if left := s.list(t, "image"); len(left) != 0 {
+		t.Errorf("left %v", left)
+	}
+	for size, want := range map[int64]time.Duration{0: commitTime, 200 << 20: commitTime + 25*time.Second, 1 << 40: maxCommitTime} {
+		if got := commitLimit(commitTime, &size); got != want {
+			t.Errorf("%d bytes may take %s, want %s", size, got, want)
+		}
 	}
 }
 

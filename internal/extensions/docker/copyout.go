@@ -17,8 +17,14 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/tarstream"
 )
 
-// commitTime bounds how long an engine may take to make an image of a container's files.
-const commitTime = 20 * time.Minute
+// A commit may take commitTime, and a second for each commitRate bytes that the container wrote; at most maxCommitTime.
+// An engine whose images are in containerd counts no holes in these bytes, and compresses each: only time bounds how long
+// a sandbox is held for them. It does not stop when the call ends.
+const (
+	commitTime    = 2 * time.Minute
+	commitRate    = 8 << 20
+	maxCommitTime = 20 * time.Minute
+)
 
 // copying is one copy of a sandbox, kept in the engine as images.
 type copying struct {
@@ -137,13 +143,26 @@ func (b *Backend) keepContainer(ctx context.Context, of objects, c copying, at c
 			labels[name] = ""
 		}
 	}
-	err = uncut(ctx, commitTime, func(ctx context.Context) error {
+	limit := commitLimit(b.commitTime, r.SizeRw)
+	err = uncut(ctx, limit, func(ctx context.Context) error {
 		_, err := b.engine.ContainerCommit(ctx, at.ID, client.ContainerCommitOptions{NoPause: true,
 			Reference: reference(c.key, fmt.Sprint(tagContainer, n)), Config: &container.Config{Labels: labels}})
 		return err
 	})
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = extensions.Errorf(extensions.KindTimeout, "the engine made no image of the data written by the service %s within %s",
+			extensions.Clean(at.Labels[labelService], 80), limit).
+			WithRemedy("remove large files inside, those with holes among them, or give the engine a faster disk")
+	}
 	b.step("committed")
 	return r, err
+}
+
+func commitLimit(base time.Duration, size *int64) time.Duration {
+	if size != nil {
+		base += time.Duration(*size/commitRate) * time.Second
+	}
+	return min(base, maxCommitTime)
 }
 
 // small refuses a container whose own files are too large for a copy.

@@ -36,7 +36,8 @@ processes per container.
 **Snapshots** are images of the engine. ` + "`filesystem`" + ` keeps all containers with their volumes. ` + "`workspace`" + ` keeps
 only the workspace, and also restores on another engine. The sandbox stands still meanwhile, unless the snapshot is
 live. A fork is such a copy of a running or paused sandbox, with its own network and secrets. No copy contains a
-secret. More than 16 GiB, holes included, is not copied.
+secret. More than 16 GiB, holes included, is not copied; where containerd keeps the images, a container's holes count
+by the time that they take.
 
 **Expiry** is enforced by the first process of each container, which ends at the deadline with everything
 inside, even when sandboxer and Terraform are gone. The next run of sandboxer ends a sandbox that is paused

@@ -27,6 +27,7 @@ package docker
 
 import (
 	"context"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
@@ -52,7 +53,7 @@ func (extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Ba
 	if err != nil {
 		return nil, failed("open", "", err)
 	}
-	return &Backend{settings: s, engine: e}, nil
+	return &Backend{settings: s, engine: e, commitTime: commitTime}, nil
 }
 
 // Backend is one engine, as one account sees it.
@@ -60,6 +61,8 @@ type Backend struct {
 	settings settings
 	engine   *engine
 	onStep   func(step string) // is told each step of a change; tests stop there
+
+	commitTime time.Duration // tests wait less
 }
 
 // Close implements extensions.Backend. Sandboxes live on.

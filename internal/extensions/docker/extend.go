@@ -3,6 +3,7 @@ package docker
 import (
 	"archive/tar"
 	"context"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -66,7 +67,10 @@ func (b *Backend) lease(ctx context.Context, c container.Summary, deadline time.
 func (b *Backend) writeLease(ctx context.Context, id string, deadline time.Time, others ...tar.Header) error {
 	dir := strings.TrimPrefix(ownDir, "/")
 	all := slices.Concat([]tar.Header{{Name: dir + "/", Mode: 0o755}}, others, []tar.Header{{Name: dir + "/lease", Mode: 0o644}})
-	return b.put(ctx, id, unixSeconds(deadline)+"\n", all...)
+	if err := b.put(ctx, id, unixSeconds(deadline)+"\n", all...); err != nil {
+		return fmt.Errorf("writing the deadline into %s of the container: %w", ownDir, err)
+	}
+	return nil
 }
 
 // put makes files and folders in a container; the last one is a file with a text.

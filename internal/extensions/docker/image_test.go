@@ -140,15 +140,18 @@ func TestNoLabelOfAnImageIsOneOfOurs(t *testing.T) {
 func TestPullErrorsAreToldApart(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]extensions.Kind{
-		`manifest for nginx:nope not found: manifest unknown: manifest unknown`:                           extensions.KindUnsupported,
-		`pull access denied for nobody/x, repository does not exist or may require 'docker login'`:        extensions.KindUnsupported,
-		`no matching manifest for linux/arm64/v8 in the manifest list entries`:                            extensions.KindUnsupported,
-		`Get "https://registry.example/v2/": dial tcp: lookup registry.example on 10.0.0.1: no such host`: extensions.KindUnavailable,
-		`Get "https://registry.example/v2/": net/http: TLS handshake timeout`:                             extensions.KindUnavailable,
-		`toomanyrequests: You have reached your pull rate limit.`:                                         extensions.KindUnavailable,
-		`Head "https://registry.example/v2/x/manifests/1": unauthorized: authentication required`:         extensions.KindUnauthorized,
-		`failed to register layer: write /usr/lib/x: no space left on device`:                             extensions.KindExhausted,
-		`invalid reference format: repository name must be lowercase`:                                     extensions.KindInvalid,
+		`manifest for nginx:nope not found: manifest unknown: manifest unknown`:                                                                                                                    extensions.KindUnsupported,
+		`pull access denied for nobody/x, repository does not exist or may require 'docker login'`:                                                                                                 extensions.KindUnsupported,
+		`no matching manifest for linux/arm64/v8 in the manifest list entries`:                                                                                                                     extensions.KindUnsupported,
+		`Get "https://registry.example/v2/": dial tcp: lookup registry.example on 10.0.0.1: no such host`:                                                                                          extensions.KindUnavailable,
+		`Get "https://registry.example/v2/": net/http: TLS handshake timeout`:                                                                                                                      extensions.KindUnavailable,
+		`toomanyrequests: You have reached your pull rate limit.`:                                                                                                                                  extensions.KindUnavailable,
+		`Head "https://registry.example/v2/x/manifests/1": unauthorized: authentication required`:                                                                                                  extensions.KindUnauthorized,
+		`failed to resolve reference "registry.example/x:1": pull access denied, repository does not exist or may require authorization: authorization failed: no basic auth credentials`:          extensions.KindUnauthorized,
+		`failed to resolve reference "registry.example/x:1": unexpected status from HEAD request to https://registry.example/v2/x/manifests/1: 401 Unauthorized`:                                   extensions.KindUnauthorized,
+		`failed to resolve reference "docker.io/nobody/x:1": pull access denied, repository does not exist or may require authorization: server message: insufficient_scope: authorization failed`: extensions.KindUnsupported,
+		`failed to register layer: write /usr/lib/x: no space left on device`:                                                                                                                      extensions.KindExhausted,
+		`invalid reference format: repository name must be lowercase`:                                                                                                                              extensions.KindInvalid,
 	} {
 		if kind, remedy := judgePull(text); kind != want || remedy == "" {
 			t.Errorf("%s: %s %q, want %s", text, kind, remedy, want)

@@ -110,6 +110,8 @@ func (b *Backend) follow(ctx context.Context, subject string, r client.ImagePull
 // maxLayers bounds the layers of a pull whose progress is told.
 const maxLayers = 1000
 
+const loginRemedy = "set the login of its registry in registries of the binding"
+
 // judgePull classifies a registry's or a connection's answer, which engines pass on as text.
 func judgePull(text string) (kind extensions.Kind, remedy string) {
 	for _, r := range []struct {
@@ -119,10 +121,11 @@ func judgePull(text string) (kind extensions.Kind, remedy string) {
 	}{
 		{extensions.KindExhausted, "free some disk space where the engine runs", []string{"no space left on device"}},
 		{extensions.KindInvalid, "correct the name of the image", []string{"invalid reference format"}},
+		// Before "access denied", which engines with containerd's image store say of both.
+		{extensions.KindUnauthorized, loginRemedy, []string{"no basic auth", "401 Unauthorized"}},
 		{extensions.KindUnsupported, "check the name of the image; a private one needs a login, in registries of the binding",
 			[]string{"manifest unknown", "pull access denied", "repository does not exist", "not found", "no matching manifest"}},
-		{extensions.KindUnauthorized, "set the login of its registry in registries of the binding",
-			[]string{"unauthorized", "no basic auth", "denied: "}},
+		{extensions.KindUnauthorized, loginRemedy, []string{"unauthorized", "denied: "}},
 	} {
 		if slices.ContainsFunc(r.says, func(s string) bool { return strings.Contains(text, s) }) {
 			return r.kind, r.remedy

@@ -161,9 +161,11 @@ judge_pull() {
 	case $1 in
 	*'no space left on device'*) judged=exhausted judged_remedy='free some disk space on the host' ;;
 	*'invalid reference format'*) judged=invalid judged_remedy='correct the name of the image' ;;
+	# Before "access denied", which engines with containerd's image store say of both.
+	*'no basic auth'* | *'401 Unauthorized'*) judged=unauthorized judged_remedy='set the login of the registry, or correct it, in registries of the binding' ;;
 	*'manifest unknown'* | *'pull access denied'* | *'repository does not exist'* | *'not found'* | *'no matching manifest'*)
 		judged=unsupported judged_remedy='check the name of the image; a private one needs a login: registries of the binding' ;;
-	*unauthorized* | *'no basic auth'* | *'denied: '*) judged=unauthorized judged_remedy='set the login of the registry, or correct it, in registries of the binding' ;;
+	*unauthorized* | *'denied: '*) judged=unauthorized judged_remedy='set the login of the registry, or correct it, in registries of the binding' ;;
 	*) judged=unavailable judged_remedy='check the way from the host to the registry, or bring the image there' ;;
 	esac
 }
