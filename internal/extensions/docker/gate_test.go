@@ -20,6 +20,7 @@ type gate struct {
 	path    string
 	engine  string // its socket
 	creates atomic.Int64
+	writes  atomic.Int64              // archives that were sent into containers
 	unique  atomic.Bool               // it has no two networks of one name, as since version 25
 	swap    atomic.Pointer[[2]string] // in what is sent, the first text becomes the second, which is as long
 
@@ -131,7 +132,7 @@ func (g *gate) serve(c net.Conn) {
 	both.Wait()
 }
 
-// watch counts creates, and reports a request whose answer is to be lost once the engine has acted.
+// watch counts creates and writes, and reports a request whose answer is to be lost once the engine has acted.
 func (g *gate) watch(head []byte) bool {
 	line, _, _ := bytes.Cut(head, []byte("\r\n"))
 	if !bytes.HasPrefix(line, []byte("POST ")) && !bytes.HasPrefix(line, []byte("PUT ")) {
@@ -139,6 +140,9 @@ func (g *gate) watch(head []byte) bool {
 	}
 	if bytes.Contains(line, []byte("/containers/create")) {
 		g.creates.Add(1)
+	}
+	if bytes.HasPrefix(line, []byte("PUT ")) && bytes.Contains(line, []byte("/archive?")) {
+		g.writes.Add(1)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -101,6 +101,23 @@ func TestAnImageSetsNoDeadline(t *testing.T) {
 	}
 }
 
+// Engines before 23 start a program of their own for each write.
+func TestACreateWritesADeadlineOnlyWhereTheImageHasOurFolder(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	for script, want := range map[string]int64{"true": 1, "mkdir /.sandboxer": 2} { // the workspace, and the deadline
+		image := imaged(t, script)
+		before := s.gate.writes.Load()
+		h, _ := s.provision(t, b, exttest.With(func(s *extensions.Spec) { s.Image = &extensions.Image{Pull: image} }))
+		if got := s.gate.writes.Load() - before; got != want {
+			t.Errorf("%s: %d writes, want %d", script, got, want)
+		}
+		_, err := b.Teardown(t.Context(), h)
+		must(t, err)
+	}
+}
+
 func TestAnImageOfAnExpiredSandboxLives(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
