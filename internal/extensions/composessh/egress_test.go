@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -218,7 +217,7 @@ try_name("neighbour by alias", "%s"); try_udp("peer datagram", inet_ntoa(scalar 
 	if _, err := b.Teardown(t.Context(), b.handle(mine.ID)); err != nil {
 		t.Error(err)
 	}
-	if left, _ := filepath.Glob("/sys/class/net/sp" + strings.TrimPrefix(string(mine.ID), "sbx-")[:11] + "*"); len(left) > 0 {
+	if left := devices(t, mine.ID); len(left) > 0 {
 		t.Errorf("devices left behind: %q", left)
 	}
 }

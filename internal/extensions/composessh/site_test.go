@@ -152,9 +152,14 @@ func (s *site) tearDownAtEnd(t testing.TB, id extensions.ID) {
 	opened := s.opened
 	t.Cleanup(func() {
 		s.gate.open()
-		if _, err := os.Stat(filepath.Join(s.root, string(id))); os.IsNotExist(err) && !t.Failed() && gone(t, id) {
+		if _, err := os.Stat(filepath.Join(s.root, string(id))); os.IsNotExist(err) && !t.Failed() && gone(t, id) && len(devices(t, id)) == 0 {
 			return
 		}
+		defer func() {
+			if left := devices(t, id); len(left) > 0 {
+				t.Errorf("devices left behind: %q", left)
+			}
+		}()
 		if opened != nil {
 			ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 			defer cancel()
@@ -171,6 +176,14 @@ func (s *site) tearDownAtEnd(t testing.TB, id extensions.ID) {
 		}
 		must(t, b.Close())
 	})
+}
+
+// devices are those on the host that a sandbox's denied networks lead to.
+func devices(t testing.TB, id extensions.ID) []string {
+	t.Helper()
+	paths, err := filepath.Glob("/sys/class/net/sp" + strings.TrimPrefix(string(id), "sbx-")[:11] + "*")
+	must(t, err)
+	return paths
 }
 
 // observe looks at one sandbox.
