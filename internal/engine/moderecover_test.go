@@ -145,6 +145,22 @@ func TestAResumeThatDiedCostsSinceItWasAskedFor(t *testing.T) {
 	b.clean()
 }
 
+// A place decides whether a sandbox can be used: no use settles what a run left that died in a resume.
+func TestWhatRunsAgainIsUsedBeforeTheLedgerKnows(t *testing.T) {
+	t.Parallel()
+	killing(t)
+	b := newBench(t)
+	s := b.create(engine.Request{Name: "one"})
+	s = b.mode(b.Engine, s, engine.Paused)
+	b.killed(order{Do: "resume", Receipt: s.Receipt}, "engine.mode.set")
+	b.Engine = b.reopen()
+	if got := b.sh(s.Receipt, "echo again"); got != "again\n" {
+		t.Errorf("it said %q", got)
+	}
+	b.end(s)
+	b.clean()
+}
+
 // Where neither a pause nor the look after it gets an answer, nothing is taken for the mode: whoever is next to change
 // something asks the place first, be it the same run or another beside it.
 func TestAPauseWithoutAnyAnswerIsFollowedOnceItsPlaceCanBeAsked(t *testing.T) {

@@ -27,7 +27,7 @@ func (m *Manager) CopyIn(ctx context.Context, rec plan.Receipt, from, to string,
 	if err != nil {
 		return notCopied(from, err)
 	}
-	b, row, err := m.enterRow(ctx, rec, false)
+	b, row, err := m.enterRow(ctx, rec)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (m *Manager) CopyOut(ctx context.Context, rec plan.Receipt, from, to string
 	if to == "" {
 		return extensions.Invalid("the local path is empty", "name a file or a folder; . is the current folder")
 	}
-	b, row, err := m.enterRow(ctx, rec, false)
+	b, row, err := m.enterRow(ctx, rec)
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (m *Manager) Perform(ctx context.Context, rec plan.Receipt, t Task) (TaskRe
 	if err != nil {
 		return TaskResult{}, err
 	}
-	b, row, err := m.enterRow(ctx, rec, false)
+	b, row, err := m.enterRow(ctx, rec)
 	if err != nil {
 		return TaskResult{}, err
 	}

@@ -13,14 +13,14 @@ import (
 )
 
 // enter opens the backend of a running sandbox for use and records its first use as active. No use resumes a
-// paused one: its mode is its owner's.
+// paused one: its mode is its owner's. Its place refuses that use, for the ledger may not know yet that it runs again.
 func (m *Manager) enter(ctx context.Context, rec plan.Receipt) (*place.Backend, extensions.Handle, error) {
-	b, row, err := m.enterRow(ctx, rec, false)
+	b, row, err := m.enterRow(ctx, rec)
 	return b, row.Handle, err
 }
 
-// enterRow is enter that also returns the row, which holds the handle. asleep lets a paused one be entered.
-func (m *Manager) enterRow(ctx context.Context, rec plan.Receipt, asleep bool) (*place.Backend, ledger.Sandbox, error) {
+// enterRow is enter that also returns the row, which holds the handle.
+func (m *Manager) enterRow(ctx context.Context, rec plan.Receipt) (*place.Backend, ledger.Sandbox, error) {
 	l, row, known := m.rowFor(ctx, rec)
 	if row.State == lifecycle.Destroyed {
 		_, err := m.getDestroyed(Sandbox{}, row)
@@ -43,9 +43,6 @@ func (m *Manager) enterRow(ctx context.Context, rec plan.Receipt, asleep bool) (
 		return nil, row, extensions.Errorf(extensions.KindConflict, "sandbox %s is %s and has no place yet", row.ID, row.State).
 			WithRemedy("wait for the run that creates it, or destroy it")
 	}
-	if known && !asleep && lifecycle.Usable(row.State) && row.Mode == ledger.Paused && !lifecycle.Overdue(m.book.Now(), row.ExpiresAt) {
-		return nil, row, extensions.Paused(row.ID)
-	}
 	b, err := m.places.Open(ctx, placeOf(row))
 	if err != nil {
 		return nil, row, err
@@ -55,7 +52,7 @@ func (m *Manager) enterRow(ctx context.Context, rec plan.Receipt, asleep bool) (
 			return nil, row, err
 		}
 	}
-	if known && row.State == lifecycle.Ready {
+	if known && row.State == lifecycle.Ready && row.Mode != ledger.Paused {
 		m.markActive(ctx, row)
 	}
 	return b, row, nil
@@ -84,7 +81,7 @@ func (m *Manager) Exec(ctx context.Context, rec plan.Receipt, req extensions.Exe
 	if err := req.Check(); err != nil {
 		return extensions.ExecResult{}, err
 	}
-	b, row, err := m.enterRow(ctx, rec, false)
+	b, row, err := m.enterRow(ctx, rec)
 	if err != nil {
 		return extensions.ExecResult{}, err
 	}
@@ -93,7 +90,7 @@ func (m *Manager) Exec(ctx context.Context, rec plan.Receipt, req extensions.Exe
 
 // Logs streams the output of the sandbox's own processes; the caller closes it.
 func (m *Manager) Logs(ctx context.Context, rec plan.Receipt, req extensions.LogRequest) (io.ReadCloser, error) {
-	b, row, err := m.enterRow(ctx, rec, true)
+	b, row, err := m.enterRow(ctx, rec)
 	if err != nil {
 		return nil, err
 	}
