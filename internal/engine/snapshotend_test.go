@@ -208,6 +208,25 @@ func TestASnapshotThatUseKeepsIsKept(t *testing.T) {
 	b.clean()
 }
 
+// What a dead run was starting from a snapshot goes before it: places keep one that a sandbox runs from.
+func TestADeletionOfASnapshotFirstSettlesDeadRuns(t *testing.T) {
+	t.Parallel()
+	killing(t)
+	b := newBench(t)
+	s := b.create(engine.Request{Name: "one"})
+	snap := b.keep(s, engine.SnapshotRequest{})
+	b.killed(order{Do: "create", Profile: "profile.stub", Snapshot: snap.ID, Name: "two"}, "engine.create.handle")
+	b.Engine = b.reopen()
+	if _, err := b.DeleteSnapshot(t.Context(), snap, false); err != nil {
+		t.Error(told(err))
+	}
+	if live := b.liveOn(b.Engine); len(live) != 1 || len(b.alive()) != 1 {
+		t.Errorf("the ledger has %d, the place %v", len(live), b.alive())
+	}
+	b.end(s)
+	b.clean()
+}
+
 // A sweep settles what is gone without the ledger: deleted at its place, or by a run that could not record it. What it cannot
 // look up, it leaves alone.
 func TestASweepSettlesSnapshotsThatAreGone(t *testing.T) {
@@ -224,6 +243,12 @@ func TestASweepSettlesSnapshotsThatAreGone(t *testing.T) {
 	if _, err := b.elsewhere().DeleteSnapshot(t.Context(), snap, false); err != nil || b.keeps() != 1 {
 		t.Fatalf("%v; %d are kept", told(err), b.keeps())
 	}
+	unheard := b.keep(s, engine.SnapshotRequest{Retention: "30d"})
+	b.script(saasstub.Rule{Op: vendor.OpDeleteSnapshot, Do: vendor.DoLoseAnswer})
+	if _, err := b.DeleteSnapshot(t.Context(), unheard, false); err == nil || b.keeps() != 1 {
+		t.Fatalf("nobody heard of its end: %v; %d are kept", told(err), b.keeps())
+	}
+	b.script()
 	swept := func(dry bool, want ...string) {
 		t.Helper()
 		r, err := b.reopen().Sweep(t.Context(), dry, nil)
@@ -234,8 +259,8 @@ func TestASweepSettlesSnapshotsThatAreGone(t *testing.T) {
 	b.script(saasstub.Rule{Op: vendor.OpGetSnapshot, Do: vendor.DoUnreachable})
 	swept(false)
 	b.script()
-	swept(true, snap.ID)
-	swept(false, snap.ID)
+	swept(true, snap.ID, unheard.ID)
+	swept(false, snap.ID, unheard.ID)
 	swept(false)
 	if all, err := b.Snapshots(t.Context(), false); err != nil || len(all) != 2 || all[0].ID != kept.ID || all[1].ID != other.ID {
 		t.Errorf("listed are %+v, %v", all, told(err))

@@ -68,6 +68,7 @@ func (m *Manager) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced b
 			"read and written. It settles the snapshot.", err)}}, nil
 }
 
+// snapshotToEnd returns the record, after settling what dead runs left: their sandboxes may run from the snapshot.
 func (m *Manager) snapshotToEnd(ctx context.Context, id string) (*ledger.Ledger, ledger.Snapshot, error) {
 	r, err := m.book.Reader(ctx)
 	if err != nil {
@@ -80,6 +81,7 @@ func (m *Manager) snapshotToEnd(ctx context.Context, id string) (*ledger.Ledger,
 	if err != nil {
 		return nil, ledger.Snapshot{}, err
 	}
+	_ = m.recoverOnce(ctx, nil) // what it leaves open blocks no deletion
 	s, err := l.GetSnapshot(ctx, id)
 	return l, s, err
 }

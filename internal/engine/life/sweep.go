@@ -100,7 +100,8 @@ func (m *Manager) sweepSnapshot(ctx context.Context, l *ledger.Ledger, s ledger.
 	}
 }
 
-// settleGone settles snapshots that are gone without the ledger: deleted at their place, or by a run that could not record it.
+// settleGone settles snapshots that are gone without the ledger: deleted at their place, or by a run that did not hear of it or
+// could not record it.
 // One that cannot be looked up is not gone.
 func (m *Manager) settleGone(ctx context.Context, l *ledger.Ledger, dryRun bool, report *SweepReport) error {
 	all, err := l.ListSnapshots(ctx, ledger.SnapshotFilter{Account: m.account, Live: true})
@@ -112,7 +113,8 @@ func (m *Manager) settleGone(ctx context.Context, l *ledger.Ledger, dryRun bool,
 	silent := map[place.Address]bool{}
 	for _, s := range all {
 		at := place.Address{Binding: s.Extension, Account: s.Account, Host: s.HostRef}
-		if s.State != ledger.SnapshotReady || slices.Contains(report.Snapshots, s.ID) || silent[at] {
+		was := s.State == ledger.SnapshotReady || s.State == ledger.SnapshotFailed && !unsure(s)
+		if !was || slices.Contains(report.Snapshots, s.ID) || silent[at] {
 			continue
 		}
 		b, err := m.places.Open(ctx, at)
