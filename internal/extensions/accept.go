@@ -101,7 +101,8 @@ func (d Descriptor) Accept(spec Spec) error {
 	return CheckFields("options", d.Options, spec.Options)
 }
 
-// AcceptSnapshot is Accept for the snapshot that a spec starts from; nil = none.
+// AcceptSnapshot is Accept for the snapshot that a spec starts from; nil = none. Of one without a handle a plan knows only the
+// ID; its place finds it before it is asked for the sandbox.
 func (d Descriptor) AcceptSnapshot(ref *SnapshotRef) error {
 	if ref == nil {
 		return nil
@@ -109,6 +110,8 @@ func (d Descriptor) AcceptSnapshot(ref *SnapshotRef) error {
 	switch {
 	case !d.Has(PowerSnapshot):
 		return Errorf(KindUnsupported, "the place restores no snapshots").At("from_snapshot").WithRemedy("start from a workspace or an image")
+	case ref.Handle.Extension == "": // not found yet
+		return nil
 	case ref.Handle.Extension != d.Handler:
 		return Errorf(KindInvalid, "the snapshot is kept by %s, not here", ref.Handle.Extension).At("from_snapshot")
 	case ref.Source == nil:

@@ -36,7 +36,7 @@ func inputsOf(d types.Dynamic) (map[string]any, error) {
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("inputs must be an object such as { repo = \"…\" }, not %s", d.UnderlyingValue().Type(context.Background()))
+		return nil, errors.New("inputs must be an object such as { repo = \"…\" }")
 	}
 	return m, nil
 }

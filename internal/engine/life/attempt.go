@@ -114,8 +114,9 @@ func (c *creation) keepClaim(ctx context.Context, b *place.Backend) error {
 	return b.Extend(ctx, c.made, c.Row.ExpiresAt)
 }
 
+// snapshotElsewhere is the error of a snapshot that a place does not show, whether or not that proves that it is not there.
 func snapshotElsewhere(cand *route.Candidate, id string, err error) error {
-	if !absent(err) {
+	if !absent(err) && !extensions.IsKind(err, extensions.KindIndeterminate) {
 		return err
 	}
 	return extensions.AtField("from_snapshot",
