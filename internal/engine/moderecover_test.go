@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -141,6 +142,34 @@ func TestAResumeThatDiedCostsSinceItWasAskedFor(t *testing.T) {
 	if o := b.object(); o.State != vendor.StateRunning {
 		t.Errorf("it is %s", o.State)
 	}
+	b.end(s)
+	b.clean()
+}
+
+// A sandbox that a dead run's resume has only begun to start is resumed once more, so that the ledger has it running.
+func TestAResumeThatDiedOnItsWayIsFinished(t *testing.T) {
+	t.Parallel()
+	killing(t)
+	b := newBench(t)
+	s := b.create(engine.Request{Name: "one"})
+	s = b.mode(b.Engine, s, engine.Paused)
+	b.killed(order{Do: "resume", Receipt: s.Receipt}, "engine.mode.set")
+	var seen atomic.Bool
+	slow := &hooked{does: func(c *calls, _ extensions.Config) {
+		status := c.Status
+		c.Status = func(ctx context.Context, hs []extensions.Handle) ([]extensions.Observation, error) {
+			all, err := status(ctx, hs)
+			if len(all) > 0 && !seen.Swap(true) {
+				all[0].Phase = extensions.PhaseProvisioning
+			}
+			return all, err
+		}
+	}}
+	b.Engine = b.reopen(func(b *bench) { b.Extensions = []extensions.Extension{slow, saasstub.NewEventual(), local.New()} })
+	if err := b.Recover(t.Context(), nil); err != nil {
+		t.Fatal(told(err))
+	}
+	b.metered(s.ID, engine.Running, engine.Paused, engine.Running)
 	b.end(s)
 	b.clean()
 }

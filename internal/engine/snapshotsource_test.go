@@ -198,6 +198,35 @@ func TestASnapshotOfADeadRunIsSettledOnceItsPlaceIsReached(t *testing.T) {
 	}
 }
 
+// A run that died while it resumed what its snapshot had stopped leaves a ledger that has it paused. It goes on all the same.
+func TestASandboxThatADeadRunsSnapshotStoppedGoesOn(t *testing.T) {
+	t.Parallel()
+	b := newStops(t)
+	s := b.create(engine.Request{Name: "one"})
+	dies, err := engine.New(b.Options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := failpointtest.Inject(t.Context(), "engine.mode.begun", func() error {
+		b.script(saasstub.Rule{Op: vendor.OpAny, Do: vendor.DoUnreachable})
+		return errors.Join(dies.Close(), failpointtest.ErrInjected)
+	})
+	if _, err := dies.Snapshot(ctx, s.Receipt, engine.SnapshotRequest{}); err == nil || b.object().State != vendor.StatePaused {
+		t.Fatalf("it did not die: %v; its sandbox is %s", err, b.object().State)
+	}
+	b.script()
+	b.Engine = b.reopen()
+	if err := b.Recover(t.Context(), nil); err != nil || b.keeps() != 0 {
+		t.Errorf("%v; %d are kept", told(err), b.keeps())
+	}
+	b.metered(s.ID, engine.Running, engine.Paused, engine.Running)
+	if o := b.object(); o.State != vendor.StateRunning {
+		t.Errorf("it is %s", o.State)
+	}
+	b.end(s)
+	b.clean()
+}
+
 // What a failed snapshot left, and nobody could remove, is removed by the next run that can, whatever its retention.
 func TestWhatAFailedSnapshotLeftIsRemovedLater(t *testing.T) {
 	t.Parallel()

@@ -137,6 +137,12 @@ func (m *Manager) recoverRow(ctx context.Context, l *ledger.Ledger, row ledger.S
 		if o, err = m.lookAgain(ctx, row); err != nil && !m.endedElsewhere(row, err) {
 			return err
 		}
+		resuming := died.Kind == ledger.IntentMode && o.Phase == extensions.PhaseProvisioning
+		if resuming && !lifecycle.Overdue(m.book.Now(), row.ExpiresAt) {
+			if o, err = m.resumeAgain(ctx, row); err != nil {
+				return err
+			}
+		}
 		if err := m.seenMode(ctx, &book.Operation{Ledger: l, Row: row}, o, died.StartedAt, &begun); err != nil {
 			return err
 		}
@@ -152,6 +158,14 @@ func (m *Manager) recoverRow(ctx context.Context, l *ledger.Ledger, row ledger.S
 	}
 	return op.Apply(ctx, ledger.Change{Patch: ledger.Patch{ExpiresAt: &deadline}, Reserve: m.releaseSurplus(ctx, l, op.Row, deadline),
 		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Event: ledger.NewNote("sandbox.recovered", nil)})
+}
+
+func (m *Manager) resumeAgain(ctx context.Context, row ledger.Sandbox) (extensions.Observation, error) {
+	b, err := m.places.Open(ctx, placeOf(row))
+	if err != nil {
+		return extensions.Observation{}, err
+	}
+	return b.Resume(ctx, row.Handle, row.ExpiresAt)
 }
 
 // realign sets the backend's deadline and generation to those of the ledger, and returns the deadline that then

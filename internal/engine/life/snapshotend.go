@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/book"
@@ -169,11 +170,23 @@ func (m *Manager) recoverSnapshot(ctx context.Context, l *ledger.Ledger, in ledg
 	_, err = m.endSnapshot(ctx, l, b, s, &in, nil)
 	err = book.Settled(err)
 	if row, rerr := l.Get(ctx, s.SandboxID); rerr == nil && in.Kind == ledger.IntentSnapshot {
+		if m.modeLeftOpen(ctx, l, row.ID) { // the dead run was about to resume it
+			row.Mode = ledger.Running
+		}
 		for _, n := range m.goOn(ctx, l, b, row, err == nil) {
 			notify.Tell(n.Summary, "%s", n.Detail)
 		}
 	}
 	return err
+}
+
+// modeLeftOpen reports that a run died while it changed the mode of a sandbox.
+func (m *Manager) modeLeftOpen(ctx context.Context, l *ledger.Ledger, id extensions.ID) bool {
+	open, err := l.OpenIntents(ctx, ledger.IntentFilter{Subject: string(id)})
+	return err == nil && slices.ContainsFunc(open, func(in ledger.Intent) bool {
+		over, err := m.book.Abandoned(ctx, l, in)
+		return err == nil && over && in.Kind == ledger.IntentMode
+	})
 }
 
 func snapshotView(s ledger.Snapshot) SnapshotView {
