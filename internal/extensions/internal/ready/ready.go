@@ -68,7 +68,7 @@ func Of(p *extensions.Probe) Wait {
 
 // Until looks until there is nothing left to wait for: look says why that is not so yet, "" = it is, and an
 // error ends the wait. A look is ended with the wait. When its time is over, that is KindTimeout with the last
-// reason; a caller who left is KindInterrupted.
+// reason that a whole look gave; a caller who left is KindInterrupted.
 func (w Wait) Until(ctx context.Context, look func(ctx context.Context) (why string, err error)) error {
 	w = w.complete()
 	begun, looking := w.Now(), ctx
@@ -77,6 +77,7 @@ func (w Wait) Until(ctx context.Context, look func(ctx context.Context) (why str
 		looking, cancel = context.WithTimeout(ctx, w.Timeout)
 		defer cancel()
 	}
+	last := ""
 	for pause := min(firstPause, w.Interval); ; pause = min(2*pause, w.Interval) {
 		why, err := look(looking)
 		switch {
@@ -87,6 +88,10 @@ func (w Wait) Until(ctx context.Context, look func(ctx context.Context) (why str
 		case err != nil:
 			why = extensions.Clean(err.Error(), 400)
 		}
+		if looking.Err() != nil && last != "" {
+			why = last + "; the next look was cut off"
+		}
+		last = why
 		if w.Now().Sub(begun) >= told {
 			extensions.Progress(ctx, "Waiting until it is ready", why)
 		}

@@ -92,6 +92,27 @@ func TestALookThatHangsEndsWithTheWait(t *testing.T) {
 	}
 }
 
+func TestALookThatIsCutOffKeepsTheLastReason(t *testing.T) {
+	t.Parallel()
+	for _, cut := range []func(ctx context.Context) (string, error){
+		func(ctx context.Context) (string, error) { return "", ctx.Err() },
+		func(context.Context) (string, error) { return "the command was killed", nil },
+	} {
+		looks := 0
+		err := Wait{Timeout: 200 * time.Millisecond}.Until(t.Context(), func(ctx context.Context) (string, error) {
+			if looks++; looks == 1 {
+				return "the probe's exit code is 3", nil
+			}
+			<-ctx.Done()
+			return cut(ctx)
+		})
+		if !extensions.IsKind(err, extensions.KindTimeout) || looks != 2 ||
+			!strings.Contains(err.Error(), "the probe's exit code is 3; the next look was cut off") || strings.Contains(err.Error(), "killed") {
+			t.Errorf("%v after %d looks", err, looks)
+		}
+	}
+}
+
 func TestAnErrorEndsTheWait(t *testing.T) {
 	t.Parallel()
 	gone := extensions.Errorf(extensions.KindNotFound, "gone")
