@@ -46,6 +46,21 @@ func TestWhatAPlaceLacksIsRefusedByItsDeclaration(t *testing.T) {
 	}
 }
 
+// A snapshot that the ledger does not know has no handle in a plan: its place is asked for it later.
+func TestASnapshotIsRefusedWhereAnotherPlaceKeepsIt(t *testing.T) {
+	t.Parallel()
+	d := extensions.Descriptor{Handler: "acme", Powers: []extensions.Power{extensions.PowerSnapshot}}
+	for handler, want := range map[string]string{"": "", "acme": "", "other": "from_snapshot"} {
+		ref := extensions.SnapshotRef{ID: "snp-aaaaaaaaaaaaaaaaaaaa"}
+		if handler != "" {
+			ref.Handle = extensions.SnapshotHandle{Extension: handler, Version: 1, ID: ref.ID, Ref: "r"}
+		}
+		if err := d.AcceptSnapshot(&ref); extensions.FieldOf(err) != want || (err == nil) != (want == "") {
+			t.Errorf("kept by %q: %v", handler, err)
+		}
+	}
+}
+
 // A field says itself which values it takes, and a wrong one is named.
 func TestAFieldSaysWhatItTakes(t *testing.T) {
 	t.Parallel()

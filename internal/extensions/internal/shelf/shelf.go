@@ -66,9 +66,9 @@ func (s *Shelf) Check(h extensions.SnapshotHandle) error {
 	return nil
 }
 
-// CheckFrom is Check for what a new sandbox starts from; nil = from nothing.
+// CheckFrom is Check for what a new sandbox starts from; nil = from nothing. One without a handle is looked for later.
 func (s *Shelf) CheckFrom(ref *extensions.SnapshotRef) error {
-	if ref == nil {
+	if ref == nil || ref.Handle.Extension == "" {
 		return nil
 	}
 	return extensions.AtField("from_snapshot", s.Check(ref.Handle))

@@ -142,7 +142,8 @@ func TestOnlyTheHandlesSnapshotIsDeleted(t *testing.T) {
 	}
 	s, _ := on(nil, false)
 	err := s.CheckFrom(&extensions.SnapshotRef{Handle: handle("x", "im-a")})
-	if extensions.FieldOf(err) != "from_snapshot" || s.CheckFrom(nil) != nil {
+	unknown := s.CheckFrom(&extensions.SnapshotRef{ID: "snp-aaaaaaaaaaaaaaaaaaaa"}) // to the ledger: it is looked for later
+	if extensions.FieldOf(err) != "from_snapshot" || s.CheckFrom(nil) != nil || unknown != nil {
 		t.Errorf("%v", err)
 	}
 }
