@@ -171,32 +171,35 @@ func (b *Backend) ended(ctx context.Context, id string) (ended, error) {
 	return e, nil
 }
 
-// remove removes all of a sandbox's objects. What somebody else just removed is success.
-func (b *Backend) remove(ctx context.Context, o objects) error {
+// remove removes all of a sandbox's objects, and returns when its containers were gone. What somebody else just removed
+// is success.
+func (b *Backend) remove(ctx context.Context, o objects) (stopped time.Time, err error) {
 	if o.none() {
-		return nil
+		return stopped, nil
 	}
 	if of := o.kept.source(); of != "" {
 		if err := b.thaw(ctx, of, string(o.id)); err != nil {
-			return err
+			return stopped, err
 		}
 	}
 	_, whole := o.standing()
 	if !whole && !o.kept.none() {
 		if err := b.revoke(ctx, o); err != nil {
-			return err
+			return stopped, err
 		}
 		left, err := b.lookEverywhere(ctx, o.id)
 		if err != nil {
-			return err
+			return stopped, err
 		}
 		o = left
 	}
 	if err := b.removeContainers(ctx, o); err != nil {
-		return err
+		return stopped, err
 	}
+	stopped = time.Now().UTC()
+	b.step("stopped")
 	if err := b.removeNetworks(ctx, o.networks); err != nil {
-		return err
+		return stopped, err
 	}
 	if o.wired() && !whole { // what was being made on it just then
 		left, err := b.look(ctx, o.id)
@@ -204,10 +207,10 @@ func (b *Backend) remove(ctx context.Context, o objects) error {
 			err = b.removeNetworks(ctx, left.networks)
 		}
 		if err != nil {
-			return err
+			return stopped, err
 		}
 	}
-	return b.dropCopy(ctx, o.kept, nil)
+	return stopped, b.dropCopy(ctx, o.kept, nil)
 }
 
 func (b *Backend) removeContainers(ctx context.Context, o objects) error {

@@ -54,7 +54,7 @@ func (b *Backend) provision(ctx context.Context, spec extensions.Spec) (none ext
 	if done, err := adopt(found, spec); err != nil || done {
 		return h, b.observe(ctx, h, found), err
 	}
-	if err := b.remove(ctx, found); err != nil {
+	if _, err := b.remove(ctx, found); err != nil {
 		return h, o, fmt.Errorf("removing the residue of an earlier attempt: %w", err)
 	}
 	m := &making{Backend: b, plan: p}
@@ -93,7 +93,7 @@ func (b *Backend) undo(ctx context.Context, p *plan) error {
 	defer cancel()
 	left, err := b.lookEverywhere(ctx, p.spec.ID)
 	if err == nil {
-		err = b.remove(ctx, left)
+		_, err = b.remove(ctx, left)
 	}
 	if err == nil {
 		_, _, err = b.release(ctx, p.builtKeys())

@@ -137,7 +137,8 @@ func TestANetworkMadeSinceTheLookIsRemoved(t *testing.T) {
 		t.Fatalf("its networks are %+v", found.networks)
 	}
 	found.networks = nil
-	must(t, b.remove(t.Context(), found))
+	_, err = b.remove(t.Context(), found)
+	must(t, err)
 	if left := s.residue(t); len(left) != 0 {
 		t.Errorf("left %q", left)
 	}
@@ -152,8 +153,12 @@ func TestADestroyKilledAtAnyStepIsFinished(t *testing.T) {
 		h, _, err := b.Provision(t.Context(), spec)
 		must(t, err)
 		at := dieAt(b, step, func() { _, _ = b.Teardown(t.Context(), h) })
-		if _, err := s.open(t).Teardown(t.Context(), h); err != nil {
+		r, err := s.open(t).Teardown(t.Context(), h)
+		if err != nil {
 			t.Errorf("step %d: %v", step, err)
+		}
+		if gone := at != "remove"; r.AlreadyGone != gone || r.EndedAt.IsZero() != gone { // nobody knows when a killed run ended it
+			t.Errorf("%s: the next destroy reports %+v", at, r)
 		}
 		if left := s.residue(t); len(left) != 0 {
 			t.Errorf("%s: left %q", at, left)
@@ -161,6 +166,25 @@ func TestADestroyKilledAtAnyStepIsFinished(t *testing.T) {
 		if at == "" {
 			return
 		}
+	}
+}
+
+// Networks and images take their time, and nobody pays for it.
+func TestASandboxEndsWithItsContainers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	h, _, err := b.Provision(t.Context(), s.whole(t))
+	must(t, err)
+	var stopped time.Time
+	b.onStep = func(at string) {
+		if at == "stopped" {
+			stopped = time.Now()
+		}
+	}
+	r, err := b.Teardown(t.Context(), h)
+	if err != nil || r.AlreadyGone || r.EndedAt.IsZero() || r.EndedAt.After(stopped) || !r.Usage.EndedAt.Equal(r.EndedAt) {
+		t.Errorf("%+v, %v; its containers were gone at %s", r, err, stopped)
 	}
 }
 

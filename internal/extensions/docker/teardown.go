@@ -31,7 +31,7 @@ func (b *Backend) teardown(ctx context.Context, h extensions.Handle) (extensions
 	case found.strange != "":
 		return report, extensions.Errorf(extensions.KindConflict, "%s", found.strange)
 	case found.none():
-		report.AlreadyGone = true // a killed run may have removed the containers alone
+		report.AlreadyGone = true // a killed run may have left its images
 		return report, b.sweepImages(ctx)
 	}
 	if agent := found.agent(); agent.ID != "" {
@@ -43,8 +43,10 @@ func (b *Backend) teardown(ctx context.Context, h extensions.Handle) (extensions
 		u := b.measured(ctx, h, found)
 		report.Usage = &u
 	}
+	report.AlreadyGone = len(found.all()) == 0 // a killed run left the rest
 	b.step("remove")
-	if err := b.remove(ctx, found); err != nil {
+	stopped, err := b.remove(ctx, found)
+	if err != nil {
 		return report, err
 	}
 	if err := b.sweep(ctx, h.ID, hold{}); err != nil {
@@ -57,7 +59,7 @@ func (b *Backend) teardown(ctx context.Context, h extensions.Handle) (extensions
 	}
 	report.Residue = residue
 	if report.EndedAt.Before(report.StartedAt) {
-		report.EndedAt = time.Now().UTC()
+		report.EndedAt = stopped
 	}
 	if u := report.Usage; u != nil {
 		u.EndedAt, u.Running = report.EndedAt, max(report.EndedAt.Sub(u.StartedAt), 0)
