@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/local"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
@@ -163,6 +164,25 @@ func TestAnEndThatNobodyToldAtAPlaceOfOnesOwnIsWhenItWasLastSeen(t *testing.T) {
 	m := b.meters(s.ID)
 	if len(m) != 1 || !m[0].EndEstimated || m[0].EndSource != "seen-alive" || m[0].ClosedAt.Sub(seen).Abs() > 10*time.Second {
 		t.Errorf("closed %s by %s, estimated %t", m[0].ClosedAt, m[0].EndSource, m[0].EndEstimated)
+	}
+	b.clean()
+}
+
+// Its create died, and so did the sandbox, before anybody saw it alive.
+func TestWhatWasNeverSeenAliveAtAPlaceOfOnesOwnCostsNoTime(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.run(order{Do: "create", Profile: "profile.quickstart", Name: "one", TTL: "2h"}, failpointtest.Env+"=engine.create.handle:kill", 0)
+	id := b.rows()[0].ID
+	b.removed(local.New())
+	later := time.Now().Add(20 * time.Minute)
+	b.Now = func() time.Time { return later }
+	if r, err := b.reopen().Sweep(context.Background(), false, nil); err != nil || len(r.Failures) > 0 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	m := b.meter(id)
+	if !m.EndEstimated || m.EndSource != "seen-alive" || !m.ClosedAt.Equal(m.OpenedAt) {
+		t.Errorf("from %s to %s by %s, estimated %t", m.OpenedAt, m.ClosedAt, m.EndSource, m.EndEstimated)
 	}
 	b.clean()
 }

@@ -1,6 +1,7 @@
 package life
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -154,15 +155,13 @@ func (m *Manager) endingOf(row ledger.Sandbox, told time.Time) book.Ending {
 // untold estimates the end of a sandbox that was found gone without anybody telling since when. A vendor's
 // bill is bounded from above, at the earlier of its deadline and now: too little would be lost for good,
 // while too much can be checked against the bill. No vendor bills for a place of one's own, whose hours
-// others may have used since: there it ends when it was last seen alive.
+// others may have used since: there it ends when it was last seen alive, at its creation if it never was.
 func (m *Manager) untold(row ledger.Sandbox, end book.Ending) book.Ending {
 	end.Estimated = true
 	if end.Source != "ours" || !m.selfHosted(row.Extension) {
 		return end
 	}
-	if seen := book.LastSeen(row); !seen.IsZero() {
-		end.At, end.Source = seen, "seen-alive"
-	}
+	end.At, end.Source = cmp.Or(book.LastSeen(row), row.CreatedAt), "seen-alive"
 	return end
 }
 
