@@ -206,7 +206,7 @@ func (m *Manager) ForgetHost(ctx context.Context, name, ref string, force bool) 
 		}
 	}
 	if len(on) > 0 && !force {
-		return extensions.Errorf(extensions.KindConflict, "host %q has %d live sandboxes: %s", name, len(on),
+		return extensions.Errorf(extensions.KindConflict, "host %q has live sandboxes (%d): %s", name, len(on),
 			strings.Join(on[:min(5, len(on))], ", ")).
 			WithRemedy("destroy them first, or set force_destroy = true to remove the host while they run")
 	}
