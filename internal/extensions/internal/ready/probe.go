@@ -63,7 +63,11 @@ func Probe(ctx context.Context, p *extensions.Probe,
 	case err == nil && r.ExitCode == 0:
 		return "", nil
 	case err == nil:
-		return fmt.Sprintf("the probe's exit code is %d: %s", r.ExitCode, extensions.LastLines(string(r.Stderr), 200)), nil
+		why := fmt.Sprintf("the probe's exit code is %d", r.ExitCode)
+		if said := extensions.LastLines(string(r.Stderr), 200); said != "" {
+			why += ": " + said
+		}
+		return why, nil
 	case kind == extensions.KindInvalid, kind == extensions.KindUnsupported, kind == extensions.KindNotFound,
 		kind == extensions.KindUnauthorized:
 		return "", err

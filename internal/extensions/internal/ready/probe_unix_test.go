@@ -104,6 +104,10 @@ func TestAProbeIsACommand(t *testing.T) {
 	if why, err := Probe(t.Context(), &extensions.Probe{Command: []string{"/bin/sh", "-c", "echo no >&2; exit 4"}}, exec); why != "the probe's exit code is 4: no" || err != nil {
 		t.Errorf("%q, %v", why, err)
 	}
+	mute := extensions.Probe{Command: []string{"/bin/sh", "-c", "exit 4"}}
+	if why, err := Probe(t.Context(), &mute, exec); why != "the probe's exit code is 4" || err != nil {
+		t.Errorf("without a word: %q, %v", why, err)
+	}
 	gone := func(context.Context, extensions.ExecRequest) (extensions.ExecResult, error) {
 		return extensions.ExecResult{}, extensions.Errorf(extensions.KindNotFound, "gone")
 	}
