@@ -168,6 +168,26 @@ func TestAnEndThatNobodyToldAtAPlaceOfOnesOwnIsWhenItWasLastSeen(t *testing.T) {
 	b.clean()
 }
 
+// A destroy that died had ended it; it had run until then.
+func TestWhatAKilledDestroyEndedAtAPlaceOfOnesOwnIsChargedUntilThen(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.create(engine.Request{Profile: "profile.quickstart", Name: "one", TTL: "2h"})
+	time.Sleep(time.Second) // since it was last seen
+	from := time.Now().Truncate(time.Microsecond)
+	b.run(order{Do: "destroy", Receipt: s.Receipt}, failpointtest.Env+"=engine.destroy.torn:kill", 0)
+	to := time.Now()
+	b.Now = func() time.Time { return to.Add(20 * time.Minute) }
+	if err := b.reopen().Recover(context.Background(), nil); err != nil {
+		t.Fatal(err)
+	}
+	m := b.meter(s.ID)
+	if !m.EndEstimated || m.ClosedAt.Before(from) || m.ClosedAt.After(to) {
+		t.Errorf("closed %s by %s, estimated %t; the destroy was between %s and %s", m.ClosedAt, m.EndSource, m.EndEstimated, from, to)
+	}
+	b.clean()
+}
+
 // Its create died, and so did the sandbox, before anybody saw it alive.
 func TestWhatWasNeverSeenAliveAtAPlaceOfOnesOwnCostsNoTime(t *testing.T) {
 	t.Parallel()

@@ -105,6 +105,8 @@ type cause struct {
 	forget   bool
 	replaced bool // another is about to be made in its place
 	sync     bool // first run pre_release and bring a mirrored workspace back
+	// begun is when a run that died began to end it; zero = none did.
+	begun time.Time
 	// drop are the leases that end with it; with any, it ends only if nobody else holds it.
 	drop []string
 	// lease is that of the caller, for a note if the ledger cannot be written.

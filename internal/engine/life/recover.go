@@ -121,7 +121,11 @@ func (m *Manager) recoverIntent(ctx context.Context, l *ledger.Ledger, in ledger
 func (m *Manager) recoverRow(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox, died ledger.Intent, notify notice.Notify) error {
 	if lifecycle.Unsettled(row.State) {
 		notify.Tell("Cleaning up after a run that died", "%s (%s) was left %s", row.ID, row.Name, row.State)
-		_, err := m.end(ctx, l, row, cause{reason: "recovered", notify: notify})
+		how := cause{reason: "recovered", notify: notify}
+		if died.Kind == ledger.IntentDestroy {
+			how.begun = died.StartedAt
+		}
+		_, err := m.end(ctx, l, row, how)
 		return book.Settled(err)
 	}
 	// After a change in place (extend, adopt, mode, sync) the sandbox itself is whole. What the backend enforces now is

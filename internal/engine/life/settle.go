@@ -241,6 +241,9 @@ func (m *Manager) settle(ctx context.Context, op *book.Operation, how cause, gon
 	if how.reason == "lost" && gone.Source == "ours" {
 		gone = m.untold(op.Row, gone)
 	}
+	if gone.Source == "seen-alive" && how.begun.After(gone.At) {
+		gone.At = how.begun
+	}
 	report.EndedAt = gone.At
 	var err error
 	if !report.AlreadyGone {
