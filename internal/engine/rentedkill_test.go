@@ -34,6 +34,14 @@ func (x hurried) Describe() extensions.Descriptor {
 	return d
 }
 
+// Identity implements extensions.Identifier, as far as the vendor does.
+func (x hurried) Identity(cfg extensions.Config) string {
+	if i, ok := x.Extension.(extensions.Identifier); ok {
+		return i.Identity(cfg)
+	}
+	return ""
+}
+
 // logins are the credentials of accounts at vendors, by binding.
 type logins map[string]map[string]string
 

@@ -39,6 +39,16 @@ type HostNarrower interface {
 	OnHost(c Capabilities, h Host) (left Capabilities, reasons []string)
 }
 
+// Identifier is implemented by an Extension whose config or credentials name what a
+// backend shows: an organization, a project, a gateway. Without it, the engine tells
+// accounts apart by their credentials, so that a new key may be that of another account.
+// It is static like Describe.
+type Identifier interface {
+	// Identity returns the name; "" if only the credentials themselves tell. Two
+	// configs with one name show the same sandboxes. The engine keeps a digest of it.
+	Identity(cfg Config) string
+}
+
 // SpecChecker is implemented by an Extension that can refuse a spec before it
 // contacts the place, such as a Compose file that violates its policy.
 type SpecChecker interface {

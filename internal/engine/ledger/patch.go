@@ -14,6 +14,7 @@ func (p Patch) Apply(row *Sandbox) {
 	set(&row.Extension, p.Extension)
 	set(&row.Host, p.Host)
 	set(&row.HostRef, p.HostRef)
+	set(&row.Identity, p.Identity)
 	set(&row.Handle, p.Handle)
 	set(&row.Reachability, p.Reachability)
 	setJSON(&row.WorkspaceBase, p.WorkspaceBase)

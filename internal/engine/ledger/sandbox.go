@@ -48,6 +48,7 @@ type Sandbox struct {
 	Extension     string // binding id, "ext.local"
 	Host          string // "" for accounts
 	HostRef       string
+	Identity      string // a digest of who the credential that made it is to its vendor; "" = none, or nobody knows
 	Handle        extensions.Handle
 	Reachability  extensions.Reachability
 	WorkspaceBase json.RawMessage // manifest of what was sent, for mirror
@@ -173,6 +174,7 @@ type Patch struct {
 	Extension     *string
 	Host          *string
 	HostRef       *string
+	Identity      *string
 	Handle        *extensions.Handle
 	Reachability  *extensions.Reachability
 	WorkspaceBase json.RawMessage

@@ -38,6 +38,7 @@ type Snapshot struct {
 	Extension string // binding id
 	Host      string
 	HostRef   string
+	Identity  string // see Sandbox
 	Handle    extensions.SnapshotHandle
 	Kind      string
 	SizeBytes int64
@@ -80,6 +81,7 @@ type BeginSnapshot struct {
 	Name                     string
 	SandboxID                extensions.ID
 	Extension, Host, HostRef string
+	Identity                 string
 	Arch                     string
 	Retention                time.Duration
 	Request                  json.RawMessage

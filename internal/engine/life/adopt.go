@@ -56,6 +56,7 @@ func (m *Manager) adopt(ctx context.Context, l *ledger.Ledger, c *creation, row 
 	done := ledger.Change{Patch: ledger.Patch{Request: mustJSON(c.decision.Request), ExpiresAt: &deadline, TTL: &ttl},
 		Finish: &ledger.FinishIntent{Outcome: ledger.Confirmed}, Reserve: m.releaseSurplus(ctx, l, op.Row, deadline),
 		Event: ledger.NewNote("sandbox.adopted", map[string]any{"consumer": c.decision.Request.Consumer, "expires_at": deadline})}
+	found(b, &done.Patch)
 	if err = m.seenMode(ctx, op, o, m.book.Now(), &done); err == nil {
 		err = op.Apply(ctx, done)
 	}

@@ -41,7 +41,7 @@ func (c *creation) tryIt(ctx context.Context) attempt {
 	if err != nil {
 		return attempt{err: err, clean: true, next: notHere(err) || extensions.IsKind(err, extensions.KindUnreachable)}
 	}
-	if err := c.place(ctx, hostRef); err != nil {
+	if err := c.place(ctx, hostRef, b.Identity()); err != nil {
 		return attempt{err: err, clean: true, next: allowsNext(err)}
 	}
 	if err := failpoint.Hit(ctx, pointPlaced); err != nil {
@@ -125,11 +125,11 @@ func snapshotElsewhere(cand *route.Candidate, id string, err error) error {
 }
 
 // place records where the next call goes, before the call.
-func (c *creation) place(ctx context.Context, hostRef string) error {
+func (c *creation) place(ctx context.Context, hostRef, identity string) error {
 	at, host, none := c.at, c.at.HostName(), extensions.Handle{}
 	change := ledger.Change{
-		Patch: ledger.Patch{Extension: &at.Binding, Host: &host, HostRef: &hostRef, SpecHash: &at.Hash, Handle: &none,
-			Route: c.routeJSON(at.ID())},
+		Patch: ledger.Patch{Extension: &at.Binding, Host: &host, HostRef: &hostRef, Identity: &identity, SpecHash: &at.Hash,
+			Handle: &none, Route: c.routeJSON(at.ID())},
 		Event: ledger.NewNote("sandbox.provisioning", map[string]any{"extension": at.Binding, "host": host}),
 	}
 	change.Patch.WorkspaceBase = c.base

@@ -25,7 +25,8 @@ type carrier struct {
 // carry prepares the snapshot that a sandbox starts from, if another place keeps it. It fails before anything is
 // made if that place does not answer, or does not have it.
 func (m *Manager) carry(ctx context.Context, account string, s ledger.Snapshot, cand *route.Candidate) (*carrier, error) {
-	c := &carrier{at: place.Address{Binding: s.Extension, Account: account, Host: s.HostRef}} // another account's it does not show
+	c := &carrier{at: keptAt(s)}
+	c.at.Account = account // another account's it does not show
 	var err error
 	if c.from, err = m.places.Open(ctx, c.at); err == nil {
 		c.kept, err = c.from.StatSnapshot(ctx, s.Handle)

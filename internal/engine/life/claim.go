@@ -184,12 +184,17 @@ func (m *Manager) stillTaken(err error, row ledger.Sandbox) error {
 		row.Extension, row.SentDeadline().UTC().Format(time.RFC3339))
 }
 
+// lookAgain asks the place of a row. What has ended elsewhere is absent.
 func (m *Manager) lookAgain(ctx context.Context, row ledger.Sandbox) (extensions.Observation, error) {
 	b, err := m.places.Open(ctx, placeOf(row))
 	if err != nil {
 		return extensions.Observation{}, err
 	}
-	return b.Look(ctx, row.Handle)
+	o, err := b.Look(ctx, row.Handle)
+	if m.endedElsewhere(row, err) {
+		return extensions.Observation{ID: row.ID, Phase: extensions.PhaseAbsent}, nil
+	}
+	return o, err
 }
 
 // nameTaken says who has the name and how to get at it. A sandbox is never taken over silently: if

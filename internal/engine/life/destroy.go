@@ -159,12 +159,9 @@ func (m *Manager) end(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox,
 	gone := m.endingOf(op.Row, time.Time{})
 	if err == nil && b != nil {
 		gone, err = m.endThere(ctx, l, b, op.Row, &report)
-		switch {
-		case m.neverKnown(b, op.Row, err):
+		if m.neverKnown(b, op.Row, err) {
 			how.reason, gone, err = book.Unresolved, m.endingOf(op.Row, time.Time{}), nil
 			report.Notices = append(report.Notices, unresolvedNotice(op.Row))
-		case m.endedElsewhere(op.Row, err):
-			gone, err, report.AlreadyGone = m.untold(op.Row, m.endingOf(op.Row, time.Time{})), nil, true
 		}
 	}
 	if err != nil {
@@ -201,8 +198,18 @@ func (m *Manager) endFailed(ctx context.Context, op *book.Operation, how cause, 
 	return report, m.keepRemedy(cause, op.Row.ID)
 }
 
-// endThere tears down at the backend; absence is success. l is nil if its ledger cannot be asked.
+// endThere tears down at the backend; absence is success, and the end of what is elsewhere. l is nil if its ledger cannot be asked.
 func (m *Manager) endThere(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox,
+	report *DestroyReport) (book.Ending, error) {
+	end, err := m.endHere(ctx, l, b, row, report)
+	if m.endedElsewhere(row, err) {
+		report.AlreadyGone = true
+		return m.untold(row, m.endingOf(row, time.Time{})), nil
+	}
+	return end, err
+}
+
+func (m *Manager) endHere(ctx context.Context, l *ledger.Ledger, b *place.Backend, row ledger.Sandbox,
 	report *DestroyReport) (book.Ending, error) {
 	h := row.Handle
 	var r extensions.CleanupReport

@@ -34,9 +34,24 @@ func (m *Manager) elsewhere(row ledger.Sandbox, err error) bool {
 // enforces itself in the sandbox's mode, is well past. The machine may no longer exist, so nobody else could
 // settle the sandbox.
 func (m *Manager) endedElsewhere(row ledger.Sandbox, err error) bool {
-	by := extensions.Expiry(m.expiry(row.Extension, row.Mode))
-	return errors.Is(err, extensions.ErrElsewhere) && (by == extensions.ExpiryHost || by == extensions.ExpiryNative) &&
-		!row.ExpiresAt.IsZero() && m.book.Now().After(row.ExpiresAt.Add(unresolvedGrace))
+	enforced := m.enforced(row.Extension, row.Mode)
+	if row.Mode == "" { // a receipt does not tell
+		enforced = enforced && m.enforced(row.Extension, ledger.Paused)
+	}
+	return errors.Is(err, extensions.ErrElsewhere) && enforced && !row.ExpiresAt.IsZero() &&
+		m.book.Now().After(row.ExpiresAt.Add(unresolvedGrace))
+}
+
+// enforced reports that a place itself ends a sandbox in a mode at its deadline.
+func (m *Manager) enforced(binding string, mode ledger.Mode) bool {
+	by := extensions.Expiry(m.expiry(binding, mode))
+	return by == extensions.ExpiryHost || by == extensions.ExpiryNative
+}
+
+// found records that the credential in use shows a sandbox, so that its word counts from now on, and no former one's.
+func found(b *place.Backend, patch *ledger.Patch) {
+	identity := b.Identity()
+	patch.Identity = &identity
 }
 
 // rented reports that a binding's sandboxes are at a vendor: one of another account costs what nobody here sees, so it is told.

@@ -91,6 +91,7 @@ type looked struct {
 // probeAgain probes a place whose facts are missing or old, or left nothing to choose, since its owner may
 // have repaired it. A failed probe leaves the recorded facts. A caller that leaves ends no probe.
 func (m *Manager) probeAgain(ctx context.Context, at place.Address) probe {
+	at.Identity = "" // a place is what it is to whoever asks
 	key := strings.Join([]string{"probe", at.Binding, at.Account, at.Host}, "\x00")
 	found, err := flight.Do(ctx, m.places.Flights, key, func(ctx context.Context) (probe, error) {
 		if last, ok := m.looked.Load(at); ok && m.book.Now().Sub(last.(looked).at) < probeAgainAfter {

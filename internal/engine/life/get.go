@@ -66,16 +66,18 @@ func (m *Manager) get(ctx context.Context, rec plan.Receipt) (Sandbox, error) {
 	}
 	h := row.Handle
 	if h.IsZero() {
-		if h, err = b.Find(ctx, row.ID); err != nil {
-			if absent(err) {
-				return m.getAbsent(s, row, extensions.Observation{})
-			}
-			return s, err
+		if h, err = b.Find(ctx, row.ID); err == nil {
+			s.Handle, s.Receipt.Handle = h.Encode(), h.Encode()
 		}
-		s.Handle, s.Receipt.Handle = h.Encode(), h.Encode()
 	}
-	obs, err := b.Observe(ctx, h)
-	if err != nil {
+	var obs extensions.Observation
+	if err == nil {
+		obs, err = b.Observe(ctx, h)
+	}
+	switch {
+	case absent(err) || m.endedElsewhere(row, err):
+		return m.getAbsent(s, row, extensions.Observation{})
+	case err != nil:
 		return s, err
 	}
 	if rec.Generation > 0 && obs.Generation > max(rec.Generation, row.Generation) {

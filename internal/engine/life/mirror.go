@@ -193,7 +193,7 @@ func (m *Manager) syncBeforeEnd(ctx context.Context, b *place.Backend, row ledge
 	if dir == "" || row.Handle.IsZero() {
 		return nil
 	}
-	o, err := b.Look(ctx, row.Handle)
+	o, err := m.lookAgain(ctx, row)
 	if err != nil {
 		return err
 	}

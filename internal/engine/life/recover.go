@@ -138,7 +138,7 @@ func (m *Manager) recoverRow(ctx context.Context, l *ledger.Ledger, row ledger.S
 		if err != nil && !lifecycle.Overdue(m.book.Now(), row.ExpiresAt) {
 			return err // it would set a wrong deadline
 		}
-		if o, err = m.lookAgain(ctx, row); err != nil && !m.endedElsewhere(row, err) {
+		if o, err = m.lookAgain(ctx, row); err != nil {
 			return err
 		}
 		resuming := died.Kind == ledger.IntentMode && o.Phase == extensions.PhaseProvisioning

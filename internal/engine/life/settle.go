@@ -190,7 +190,12 @@ func chargesOf(cs []ledger.Charge) []Charge {
 
 // placeOf returns the address of the backend that holds a row's sandbox.
 func placeOf(row ledger.Sandbox) place.Address {
-	return place.Address{Binding: row.Extension, Account: row.Account, Host: row.HostRef}
+	return place.Address{Binding: row.Extension, Account: row.Account, Host: row.HostRef, Identity: row.Identity}
+}
+
+// keptAt returns the address of the backend that keeps a snapshot.
+func keptAt(s ledger.Snapshot) place.Address {
+	return place.Address{Binding: s.Extension, Account: s.Account, Host: s.HostRef, Identity: s.Identity}
 }
 
 // hostOf returns the host of a row; nil for an account, and for this machine without a name.

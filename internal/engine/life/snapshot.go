@@ -98,7 +98,7 @@ func (m *Manager) Snapshot(ctx context.Context, rec plan.Receipt, req SnapshotRe
 	defer op.Close()
 	key := string(ledger.IntentSnapshot) + "/" + id
 	s, err := l.BeginSnapshot(ctx, ledger.BeginSnapshot{Key: key, Holder: op.Holder, ID: id, Account: row.Account, Name: cmp.Or(req.Name, id),
-		SandboxID: row.ID, Extension: row.Extension, Host: row.Host, HostRef: row.HostRef, Arch: m.archAt(ctx, l, b, row),
+		SandboxID: row.ID, Extension: row.Extension, Host: row.Host, HostRef: row.HostRef, Identity: b.Identity(), Arch: m.archAt(ctx, l, b, row),
 		Retention: retention, Request: mustJSON(req), CreatedAt: m.book.Now()})
 	if err != nil {
 		return SnapshotView{}, leftAlone(row, err)
@@ -268,22 +268,22 @@ func (m *Manager) GetSnapshot(ctx context.Context, s SnapshotView) (SnapshotView
 		return s, err
 	}
 	if h.ID == "" {
-		if h, err = b.FindSnapshot(ctx, s.ID); err != nil {
+		if h.SnapshotHandle, err = b.FindSnapshot(ctx, s.ID); err != nil {
 			return s, err
 		}
 	}
-	got, err := b.StatSnapshot(ctx, h)
+	got, err := b.StatSnapshot(ctx, h.SnapshotHandle)
 	if err != nil {
 		return s, err
 	}
-	s.Handle, s.Kind, s.SizeBytes, s.Digest = encodeSnapshot(got.Handle), string(got.Kind), got.SizeBytes, got.Digest
+	s.Handle, s.Kind, s.SizeBytes, s.Digest = encodeSnapshot(got.Handle, h.Identity), string(got.Kind), got.SizeBytes, got.Digest
 	kept, err := ParseRetention(s.Retention)
 	s.ExpiresAt = ledger.Snapshot{CreatedAt: s.CreatedAt, Retention: kept, LapsesAt: got.ExpiresAt}.ExpiresAt()
 	return s, err
 }
 
-func (m *Manager) snapshotPlace(ctx context.Context, s SnapshotView) (*place.Backend, extensions.SnapshotHandle, error) {
-	var h extensions.SnapshotHandle
+func (m *Manager) snapshotPlace(ctx context.Context, s SnapshotView) (*place.Backend, snapshotPointer, error) {
+	var h snapshotPointer
 	if !extensions.ValidSnapshotID(s.ID) {
 		return nil, h, extensions.Invalid("%q is not a snapshot ID", "use the ID of a sandboxer_snapshot", extensions.Clean(s.ID, 80))
 	}
@@ -292,7 +292,7 @@ func (m *Manager) snapshotPlace(ctx context.Context, s SnapshotView) (*place.Bac
 			return nil, h, extensions.Invalid("the handle of snapshot %s cannot be read: %w", "import the snapshot by its ID", s.ID, err)
 		}
 	}
-	b, err := m.places.Open(ctx, place.Address{Binding: s.Extension, Account: s.Account, Host: s.Host})
+	b, err := m.places.Open(ctx, place.Address{Binding: s.Extension, Account: s.Account, Host: s.Host, Identity: h.Identity})
 	if err != nil {
 		return nil, h, err
 	}

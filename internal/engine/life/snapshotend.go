@@ -36,6 +36,9 @@ func (m *Manager) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced b
 	case err == nil && stored.State == ledger.SnapshotDeleted:
 		return nil, nil
 	case err == nil:
+		if b, err = m.places.Open(ctx, keptAt(stored)); err != nil {
+			return nil, err
+		}
 		var gone bool
 		gone, err = m.endSnapshot(ctx, l, b, stored, nil, nil)
 		switch {
@@ -61,7 +64,7 @@ func (m *Manager) DeleteSnapshot(ctx context.Context, v SnapshotView, replaced b
 			return nil, err.WithRemedy("%s; then apply again. To delete it without a replacement, destroy it: that needs no ledger", err.Remedy)
 		}
 	}
-	if gone := b.RemoveSnapshot(ctx, v.ID, h); gone != nil || absent(err) {
+	if gone := b.RemoveSnapshot(ctx, v.ID, h.SnapshotHandle); gone != nil || absent(err) {
 		return nil, gone
 	}
 	return []notice.Notice{{Summary: "The deletion of snapshot " + v.ID + " is not recorded",
@@ -157,7 +160,7 @@ func (m *Manager) recoverSnapshot(ctx context.Context, l *ledger.Ledger, in ledg
 	if err != nil {
 		return err
 	}
-	b, err := m.places.Open(ctx, place.Address{Binding: s.Extension, Account: s.Account, Host: s.HostRef})
+	b, err := m.places.Open(ctx, keptAt(s))
 	if err != nil {
 		return err
 	}
@@ -194,15 +197,21 @@ func snapshotView(s ledger.Snapshot) SnapshotView {
 	_ = json.Unmarshal(s.Request, &req) // shown as far as it can be read
 	return SnapshotView{ID: s.ID, Account: s.Account, Name: s.Name, SandboxID: s.SandboxID, Extension: s.Extension,
 		Host: s.HostRef, HostName: s.Host,
-		Handle: encodeSnapshot(s.Handle), Kind: s.Kind, SizeBytes: s.SizeBytes, Digest: s.Digest, Live: req.Live, AllowEnd: req.AllowEnd,
+		Handle: encodeSnapshot(s.Handle, s.Identity), Kind: s.Kind, SizeBytes: s.SizeBytes, Digest: s.Digest, Live: req.Live, AllowEnd: req.AllowEnd,
 		State:  string(s.State),
 		Reason: s.Reason, CreatedAt: s.CreatedAt.Truncate(time.Microsecond), Retention: req.Retention, ExpiresAt: s.ExpiresAt(),
 		EndedAt: s.EndedAt}
 }
 
-func encodeSnapshot(h extensions.SnapshotHandle) string {
+// snapshotPointer is what a state keeps of a snapshot's place.
+type snapshotPointer struct {
+	extensions.SnapshotHandle
+	Identity string `json:"identity,omitempty"` // see place.Address
+}
+
+func encodeSnapshot(h extensions.SnapshotHandle, identity string) string {
 	if h.ID == "" {
 		return ""
 	}
-	return string(mustJSON(h))
+	return string(mustJSON(snapshotPointer{h, identity}))
 }

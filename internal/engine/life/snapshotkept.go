@@ -11,7 +11,6 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/ledger"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/lifecycle"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/notice"
-	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/place"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
@@ -220,7 +219,7 @@ func (m *Manager) endOverdueSnapshots(ctx context.Context, l *ledger.Ledger, not
 }
 
 func (m *Manager) endOverdueSnapshot(ctx context.Context, l *ledger.Ledger, s ledger.Snapshot) error {
-	b, err := m.places.Open(ctx, place.Address{Binding: s.Extension, Account: s.Account, Host: s.HostRef})
+	b, err := m.places.Open(ctx, keptAt(s))
 	if err == nil {
 		err = b.Can(extensions.PowerSnapshot)
 	}

@@ -112,7 +112,7 @@ func (m *Manager) settleGone(ctx context.Context, l *ledger.Ledger, dryRun bool,
 	defer cancel()
 	silent := map[place.Address]bool{}
 	for _, s := range all {
-		at := place.Address{Binding: s.Extension, Account: s.Account, Host: s.HostRef}
+		at := keptAt(s)
 		was := s.State == ledger.SnapshotReady || s.State == ledger.SnapshotFailed && !unsure(s)
 		if !was || slices.Contains(report.Snapshots, s.ID) || silent[at] {
 			continue
@@ -346,7 +346,9 @@ func (m *Manager) findOrphans(ctx context.Context, l *ledger.Ledger, rows []ledg
 	}
 	for _, row := range rows {
 		if row.Extension != "" {
-			places[placeOf(row)] = true
+			at := placeOf(row)
+			at.Identity = ""
+			places[at] = true
 		}
 	}
 	seen := map[string]bool{}

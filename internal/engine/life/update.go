@@ -308,6 +308,9 @@ func (m *Manager) moveEnd(ctx context.Context, l *ledger.Ledger, row ledger.Sand
 			return op.Row, errors.Join(err, ferr)
 		}
 		done.Patch.ExpiresAt = &deadline
+		if !m.inLedgerAlone(b, op.Row) {
+			found(b, &done.Patch)
+		}
 		if done.Event.Type == "sandbox.changed" {
 			done.Event = ledger.NewNote("sandbox.extended", map[string]any{"expires_at": deadline})
 		}

@@ -47,7 +47,7 @@ func (m *Manager) receipt(row ledger.Sandbox) plan.Receipt {
 	in := insideOf(spec)
 	return plan.Receipt{
 		Version: plan.ReceiptVersion, ID: row.ID, Account: row.Account, Name: row.Name, Extension: row.Extension, Host: row.HostRef,
-		Handle: row.Handle.Encode(), Generation: row.Generation, CreatedAt: row.CreatedAt, ExpiresAt: row.ExpiresAt,
+		Identity: row.Identity, Handle: row.Handle.Encode(), Generation: row.Generation, CreatedAt: row.CreatedAt, ExpiresAt: row.ExpiresAt,
 		StartedAt: row.ReadyAt, Mirror: m.mirrorOf(row), PreRelease: spec.Toolchain.PreRelease,
 		EnvInside: in.env, EnvService: in.service,
 	}
@@ -89,8 +89,9 @@ func keepReceipt(now, had plan.Receipt) plan.Receipt {
 // rowOf turns a receipt into a row, for sandboxes in another machine's ledger.
 func rowOf(rec plan.Receipt) ledger.Sandbox {
 	row := ledger.Sandbox{
-		ID: rec.ID, Account: rec.Account, Name: rec.Name, Extension: rec.Extension, HostRef: rec.Host, Generation: rec.Generation,
-		CreatedAt: rec.CreatedAt, ExpiresAt: rec.ExpiresAt, ReadyAt: rec.StartedAt, State: lifecycle.Ready,
+		ID: rec.ID, Account: rec.Account, Name: rec.Name, Extension: rec.Extension, HostRef: rec.Host, Identity: rec.Identity,
+		Generation: rec.Generation,
+		CreatedAt:  rec.CreatedAt, ExpiresAt: rec.ExpiresAt, ReadyAt: rec.StartedAt, State: lifecycle.Ready,
 	}
 	if h, err := extensions.DecodeHandle(rec.Handle); err == nil {
 		row.Handle = h

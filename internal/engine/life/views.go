@@ -90,7 +90,7 @@ type SnapshotView struct {
 	Extension string
 	Host      string // ref
 	HostName  string
-	Handle    string // encoded extensions.SnapshotHandle
+	Handle    string // encoded snapshotPointer
 	Kind      string
 	SizeBytes int64
 	Digest    string

@@ -10,14 +10,22 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Backend is one opened place with its last listing. Each method is one call, with the deadline and retries of its
-// kind; its errors are *extensions.Error without secrets.
+// Backend is one opened place. Each method is one call, with the deadline and retries of its kind; its errors are
+// *extensions.Error without secrets.
 type Backend struct {
+	*opened
+	// stranger says that another identity than the credential's made what is looked for: that it is not found proves nothing.
+	stranger bool
+}
+
+// opened is one place with its last listing.
+type opened struct {
 	Binding catalog.Binding
 
-	places  *Places
-	at      Address
-	backend extensions.Backend
+	places   *Places
+	at       Address
+	identity string // of the credential; see Address
+	backend  extensions.Backend
 
 	mu     sync.Mutex
 	epoch  int64 // raised by each of our changes
@@ -27,7 +35,11 @@ type Backend struct {
 
 func (b *Backend) call(ctx context.Context, c call, f func(context.Context) error) error {
 	c.binding, c.place = b.Binding.ID, b.at.key()
-	return b.places.invoke(ctx, c, f)
+	err := b.places.invoke(ctx, c, f)
+	if c.inside {
+		return err
+	}
+	return b.unlessStranger(c.op, c.id, err)
 }
 
 // change is call for a change of the place: it drops the listing.
@@ -70,6 +82,11 @@ func (b *Backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensi
 
 // Teardown ends one sandbox. An absent one is success.
 func (b *Backend) Teardown(ctx context.Context, h extensions.Handle) (report extensions.CleanupReport, err error) {
+	if b.stranger { // one that is not seen first is not gone
+		if _, err := b.Look(ctx, h); err != nil {
+			return report, err
+		}
+	}
 	c := call{op: "teardown", id: h.ID, timeout: timeoutTeardown, patience: patienceChange}
 	err = b.change(ctx, c, func(ctx context.Context) (err error) {
 		report, err = b.backend.Teardown(ctx, h)
@@ -110,7 +127,8 @@ func (b *Backend) FindSettled(ctx context.Context, id extensions.ID, deadline ti
 		settled := find.Strength == extensions.FindEventual && time.Since(start) >= find.Settle
 		native := b.Binding.Capabilities.Expiry == extensions.ExpiryNative
 		if settled && native && b.places.Now().After(deadline.Add(find.Settle)) {
-			return h, extensions.Errorf(extensions.KindNotFound, "not found within %s, and past its native deadline", find.Settle)
+			err = extensions.Errorf(extensions.KindNotFound, "not found within %s, and past its native deadline", find.Settle)
+			return h, b.unlessStranger("find", id, err)
 		}
 		if find.Strength == extensions.FindNone || settled || flight.Sleep(ctx, find.Settle/8) != nil {
 			return h, err

@@ -32,8 +32,8 @@ func TestWhatIsStillWorkedOnIsWaitedFor(t *testing.T) {
 	t.Parallel()
 	places := New(Options{Catalog: &catalog.Catalog{}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	find := func(b *atWork) (extensions.Handle, error) {
-		o := &Backend{backend: b, places: places,
-			Binding: catalog.Binding{ID: "ext.x", Descriptor: extensions.Descriptor{Find: extensions.Find{Strength: extensions.FindStrong}}}}
+		o := &Backend{opened: &opened{backend: b, places: places,
+			Binding: catalog.Binding{ID: "ext.x", Descriptor: extensions.Descriptor{Find: extensions.Find{Strength: extensions.FindStrong}}}}}
 		return o.FindSettled(t.Context(), "sbx-aaaaaaaaaaaaaaaaaaaa", time.Now().Add(time.Hour))
 	}
 	b := &atWork{busy: 3, pause: time.Millisecond}
@@ -71,9 +71,9 @@ func TestASnapshotThatWasBeingTakenIsLookedForAgain(t *testing.T) {
 	t.Parallel()
 	places := New(Options{Catalog: &catalog.Catalog{}, Now: time.Now, Log: slog.New(slog.DiscardHandler)})
 	b := &taking{}
-	o := &Backend{backend: b, places: places, Binding: catalog.Binding{ID: "ext.x", Descriptor: extensions.Descriptor{
+	o := &Backend{opened: &opened{backend: b, places: places, Binding: catalog.Binding{ID: "ext.x", Descriptor: extensions.Descriptor{
 		Powers:    []extensions.Power{extensions.PowerSnapshot},
-		Snapshots: extensions.Snapshots{Find: extensions.Find{Strength: extensions.FindEventual, Settle: time.Second}}}}}
+		Snapshots: extensions.Snapshots{Find: extensions.Find{Strength: extensions.FindEventual, Settle: time.Second}}}}}}
 	if h, err := o.FindSnapshotSettled(t.Context(), "snp-aaaaaaaaaaaaaaaaaaaa"); err != nil || h.Ref != "r" {
 		t.Errorf("%+v, %v after %d looks", h, err, b.looks)
 	}

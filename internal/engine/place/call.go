@@ -39,6 +39,8 @@ type call struct {
 	patience patience
 	// harmless says that the call has no effect: it may be repeated even if its answer was lost.
 	harmless bool
+	// inside says that what is not found may be a file inside.
+	inside bool
 }
 
 // invoke runs f under c's deadline and retries what its Kind allows, within c's patience: refused for now

@@ -21,7 +21,7 @@ type Sighting struct {
 func (p *Places) Sighted(at Address) (s Sighting, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	s, ok = p.seen[at]
+	s, ok = p.seen[at.key()]
 	age := p.Clock().Sub(s.At)
 	return s, ok && age >= 0 && age < sightingAge
 }
@@ -38,7 +38,7 @@ func (p *Places) Answered(at Address, err error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.seen[at] = Sighting{p.Clock(), err}
+	p.seen[at.key()] = Sighting{p.Clock(), err}
 }
 
 // Ask lists a place's sandboxes once for all callers that need its health, and returns the error of that call.

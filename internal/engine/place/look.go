@@ -59,8 +59,11 @@ func (b *Backend) Look(ctx context.Context, h extensions.Handle) (extensions.Obs
 		case len(all) != 1:
 			return extensions.Errorf(extensions.KindInternal, "asked for one sandbox, got %d", len(all))
 		}
-		if obs = all[0]; obs.Phase == extensions.PhaseUnreachable {
+		switch obs = all[0]; {
+		case obs.Phase == extensions.PhaseUnreachable:
 			return obs.Err
+		case obs.Phase == extensions.PhaseAbsent && b.stranger:
+			return extensions.Errorf(extensions.KindNotFound, "it is absent")
 		}
 		return nil
 	})

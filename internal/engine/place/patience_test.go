@@ -77,7 +77,7 @@ func told(kind extensions.Kind, after time.Duration) error {
 
 func at(v *vendor) *Backend {
 	p := New(Options{Catalog: &catalog.Catalog{}, Now: time.Now, Clock: time.Now, Log: slog.New(slog.DiscardHandler)})
-	return &Backend{backend: v, places: p, Binding: catalog.Binding{ID: "ext.x"}, at: Address{Binding: "ext.x"}}
+	return &Backend{opened: &opened{backend: v, places: p, Binding: catalog.Binding{ID: "ext.x"}, at: Address{Binding: "ext.x"}}}
 }
 
 func create(ctx context.Context, b *Backend) error {

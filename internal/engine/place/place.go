@@ -20,6 +20,9 @@ import (
 type Address struct {
 	Binding, Account string
 	Host             string // ref; "" if the binding needs none
+	// Identity is that of the credential that made what is looked for there; "" = it is not known. It is no part of the place:
+	// a backend opened with another one than its own does not prove that something is absent.
+	Identity string
 }
 
 // String returns the binding, with "@host" if there is a host, as route.Candidate.ID does.
@@ -30,6 +33,7 @@ func (a Address) String() string {
 	return a.Binding
 }
 
+// key tells places apart.
 func (a Address) key() string { return a.Binding + "\x00" + a.Account + "\x00" + a.Host }
 
 // Options opens places. Every field is required except Credentials.
@@ -54,8 +58,8 @@ type Places struct {
 	Options
 	pacer pacer
 	mu    sync.Mutex
-	open  map[Address]*Backend // nil = closed
-	seen  map[Address]Sighting
+	open  map[string]*opened // by key; nil = closed
+	seen  map[string]Sighting
 	// prepared are the images that were, by place; hidden are secrets by name, of bindings that were given them later and of
 	// sandboxes.
 	prepared map[string]bool
@@ -64,39 +68,42 @@ type Places struct {
 
 // New returns places, none of them open.
 func New(o Options) *Places {
-	return &Places{Options: o, open: map[Address]*Backend{}, seen: map[Address]Sighting{}, prepared: map[string]bool{},
+	return &Places{Options: o, open: map[string]*opened{}, seen: map[string]Sighting{}, prepared: map[string]bool{},
 		hidden: map[string]map[string]extensions.Secret{}}
 }
 
 // Open returns the backend of a place. Concurrent callers share one attempt.
 func (p *Places) Open(ctx context.Context, at Address) (*Backend, error) {
-	if b := p.opened(at); b != nil {
-		return b, nil
+	if o := p.opened(at); o != nil {
+		return o.to(at.Identity), nil
 	}
-	b, err := flight.Do(ctx, p.Flights, "open\x00"+at.key(), func(ctx context.Context) (*Backend, error) {
-		if b := p.opened(at); b != nil { // opened by a flight that ended after the caller had looked
-			return b, nil
+	o, err := flight.Do(ctx, p.Flights, "open\x00"+at.key(), func(ctx context.Context) (*opened, error) {
+		if o := p.opened(at); o != nil { // opened by a flight that ended after the caller had looked
+			return o, nil
 		}
 		return p.dial(ctx, at)
 	})
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil, p.classify(call{op: "open", binding: at.Binding}, err)
 	}
-	return b, err
+	if err != nil {
+		return nil, err
+	}
+	return o.to(at.Identity), nil
 }
 
-func (p *Places) opened(at Address) *Backend {
+func (p *Places) opened(at Address) *opened {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.open[at]
+	return p.open[at.key()]
 }
 
-func (p *Places) dial(ctx context.Context, at Address) (*Backend, error) {
+func (p *Places) dial(ctx context.Context, at Address) (*opened, error) {
 	binding, cfg, err := p.config(at)
 	if err != nil {
 		return nil, err
 	}
-	b := &Backend{Binding: binding, places: p, at: at}
+	b := &opened{Binding: binding, places: p, at: at, identity: identityOf(p.Handlers[binding.Handler], binding.Descriptor, cfg)}
 	err = p.invoke(ctx, call{op: "open", binding: binding.ID, place: at.key(), timeout: timeoutLook, patience: patienceLook,
 		secrets: cfg.Credentials},
 		func(ctx context.Context) (err error) {
@@ -111,7 +118,7 @@ func (p *Places) dial(ctx context.Context, at Address) (*Backend, error) {
 	if p.open == nil {
 		return nil, errors.Join(flight.ErrClosed, b.backend.Close())
 	}
-	p.open[at] = b
+	p.open[at.key()] = b
 	return b, nil
 }
 

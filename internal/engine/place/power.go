@@ -157,7 +157,7 @@ func (b *Backend) Download(ctx context.Context, h extensions.Handle, path string
 	if err != nil {
 		return nil, err
 	}
-	err = b.call(ctx, call{op: "download", id: h.ID, timeout: timeoutProvision}, func(ctx context.Context) error {
+	err = b.call(ctx, call{op: "download", id: h.ID, timeout: timeoutProvision, inside: true}, func(ctx context.Context) error {
 		err := x.Download(ctx, h, path, w)
 		errors.As(err, &lacks) // before its text is redacted
 		return err

@@ -75,7 +75,7 @@ func (b *Backend) FindSnapshotSettled(ctx context.Context, id string) (extension
 		case find.Strength != extensions.FindEventual || !extensions.IsKind(err, extensions.KindIndeterminate):
 			return h, err
 		case time.Since(idle) >= find.Settle:
-			return h, extensions.Errorf(extensions.KindNotFound, "not found within %s", find.Settle)
+			return h, b.unlessStranger("find-snapshot", "", extensions.Errorf(extensions.KindNotFound, "not found within %s", find.Settle))
 		case flight.Sleep(ctx, find.Settle/8) != nil:
 			return h, err
 		}
@@ -87,6 +87,9 @@ func (b *Backend) RemoveSnapshot(ctx context.Context, id string, h extensions.Sn
 	x, err := power[extensions.Snapshotter](b, extensions.PowerSnapshot)
 	if err == nil && h.ID == "" {
 		h, err = b.FindSnapshotSettled(ctx, id)
+	}
+	if err == nil && b.stranger { // one that is not seen first is not gone
+		_, err = b.StatSnapshot(ctx, h)
 	}
 	if err == nil {
 		err = b.call(ctx, call{op: "delete-snapshot", timeout: timeoutChange, patience: patienceChange},

@@ -20,6 +20,7 @@ type Receipt struct {
 	Name       string
 	Extension  string // binding; "" until a place is chosen
 	Host       string
+	Identity   string // digest of who the credential that made it is to its vendor; "" = none, or nobody knows
 	Handle     string
 	Generation int64
 	CreatedAt  time.Time
@@ -48,6 +49,7 @@ type keptReceipt struct {
 	Name       string            `json:"name,omitempty"`
 	Extension  string            `json:"extension,omitempty"`
 	Host       string            `json:"host,omitempty"`
+	Identity   string            `json:"identity,omitempty"`
 	Handle     string            `json:"handle,omitempty"`
 	Generation int64             `json:"gen"`
 	Created    int64             `json:"created,omitempty"`
@@ -65,8 +67,8 @@ type keptReceipt struct {
 
 // MarshalJSON implements json.Marshaler.
 func (r Receipt) MarshalJSON() ([]byte, error) {
-	k := keptReceipt{Version: r.Version, ID: r.ID, Account: r.Account, Name: r.Name, Extension: r.Extension, Host: r.Host, Handle: r.Handle,
-		Generation: r.Generation, Created: micros(r.CreatedAt), Expires: micros(r.ExpiresAt), Started: micros(r.StartedAt), Prices: r.Prices,
+	k := keptReceipt{Version: r.Version, ID: r.ID, Account: r.Account, Name: r.Name, Extension: r.Extension, Host: r.Host,
+		Identity: r.Identity, Handle: r.Handle, Generation: r.Generation, Created: micros(r.CreatedAt), Expires: micros(r.ExpiresAt), Started: micros(r.StartedAt), Prices: r.Prices,
 		Ledger: r.Ledger, Head: r.Head, Lease: r.Lease, Mirror: r.Mirror, PreRelease: r.PreRelease,
 		EnvInside: r.EnvInside, EnvService: r.EnvService}
 	if k.Ledger == ledgerOf(r.Head) {
@@ -85,8 +87,8 @@ func (r *Receipt) UnmarshalJSON(raw []byte) error {
 		return extensions.Invalid("this receipt has version %d; this release reads at most version %d",
 			"use the release that wrote it, or a newer one", k.Version, ReceiptVersion)
 	}
-	*r = Receipt{Version: k.Version, ID: k.ID, Account: k.Account, Name: k.Name, Extension: k.Extension, Host: k.Host, Handle: k.Handle,
-		Generation: k.Generation, CreatedAt: fromMicros(k.Created), ExpiresAt: fromMicros(k.Expires), StartedAt: fromMicros(k.Started),
+	*r = Receipt{Version: k.Version, ID: k.ID, Account: k.Account, Name: k.Name, Extension: k.Extension, Host: k.Host,
+		Identity: k.Identity, Handle: k.Handle, Generation: k.Generation, CreatedAt: fromMicros(k.Created), ExpiresAt: fromMicros(k.Expires), StartedAt: fromMicros(k.Started),
 		Prices: k.Prices,
 		Ledger: k.Ledger, Head: k.Head, Lease: k.Lease, Mirror: k.Mirror, PreRelease: k.PreRelease,
 		EnvInside: k.EnvInside, EnvService: k.EnvService}

@@ -68,6 +68,15 @@ func (x extension) at(cfg extensions.Config) (*backend, error) {
 	return b, err
 }
 
+// Identity implements extensions.Identifier: whoever may call the gateway sees what its workspace has.
+func (extension) Identity(cfg extensions.Config) string {
+	s, err := parseConfig(cfg)
+	if err != nil {
+		return ""
+	}
+	return s.address + " " + s.workspace
+}
+
 // backend is one account, a part of a workspace of a gateway.
 type backend struct {
 	settings

@@ -1,7 +1,6 @@
 package vercel
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"net/url"
@@ -141,7 +140,7 @@ func (w *whole) about() bool {
 
 // owned reads the sandbox of a handle and refuses one that carries another id.
 func (b *backend) owned(ctx context.Context, h extensions.Handle) (*whole, error) {
-	if err := cmp.Or(h.Check(Handler, handleVersion), b.check(h.Data, "sandbox "+h.Ref)); err != nil {
+	if err := h.Check(Handler, handleVersion); err != nil {
 		return nil, err
 	}
 	w, err := b.get(ctx, h.Ref)

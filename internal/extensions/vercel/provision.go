@@ -26,7 +26,7 @@ func (b *backend) Provision(ctx context.Context, spec extensions.Spec) (h extens
 	}
 	w, left, err := b.create(ctx, spec)
 	if left {
-		h = b.handle(spec.ID)
+		h = handle(spec.ID)
 	}
 	if err != nil {
 		return h, o, err
@@ -80,7 +80,7 @@ func (b *backend) create(ctx context.Context, spec extensions.Spec) (w *whole, l
 
 // adopted returns the sandbox that has the name already, if it is that of an earlier call.
 func (b *backend) adopted(ctx context.Context, spec extensions.Spec, refused error) (*whole, bool, error) {
-	w, err := b.owned(ctx, b.handle(spec.ID))
+	w, err := b.owned(ctx, handle(spec.ID))
 	switch {
 	case extensions.IsKind(err, extensions.KindNotFound):
 		return nil, false, refused

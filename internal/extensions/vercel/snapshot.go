@@ -1,7 +1,6 @@
 package vercel
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -31,11 +30,10 @@ type snapshot struct {
 	ExpiresAt       float64 `json:"expiresAt"`
 }
 
-// origin is the adapter's part of a snapshot's handle: whose it is. Its members are sorted, as a ledger that was written to gives
+// origin is the adapter's part of a snapshot's handle: which sandbox's it is. Its members are sorted, as a ledger that was written to gives
 // them back.
 type origin struct {
-	ID string `json:"id"` // the snapshot's
-	owner
+	ID      string        `json:"id"` // the snapshot's
 	Sandbox extensions.ID `json:"sandbox"`
 	Session string        `json:"session"`
 }
@@ -63,7 +61,7 @@ func (b *backend) Snapshot(ctx context.Context, h extensions.Handle, spec extens
 		return none, err
 	}
 	has, _ := b.ours(w.Sandbox)
-	of := origin{spec.ID, b.owner(), h.ID, w.Session.ID}
+	of := origin{spec.ID, h.ID, w.Session.ID}
 	if w.Session.Status != running && has[labelSnapshot] == spec.ID { // an earlier call took it
 		return b.taken(ctx, of)
 	}
@@ -105,7 +103,7 @@ func (b *backend) taken(ctx context.Context, of origin) (found extensions.Snapsh
 // FindSnapshot implements extensions.Snapshotter, by what is left of its sandbox.
 func (b *backend) FindSnapshot(ctx context.Context, id string) (extensions.Snapshot, error) {
 	all, err := b.list(ctx)
-	of := origin{ID: id, owner: b.owner()}
+	of := origin{ID: id}
 	for _, s := range all {
 		if has, ok := b.ours(s); ok && has[labelSnapshot] == id {
 			of.Sandbox, of.Session = extensions.ID(has[extensions.LabelID]), s.CurrentSessionID
@@ -122,7 +120,7 @@ func (b *backend) FindSnapshot(ctx context.Context, id string) (extensions.Snaps
 func (b *backend) StatSnapshot(ctx context.Context, h extensions.SnapshotHandle) (none extensions.Snapshot, err error) {
 	defer named("stat-snapshot", "", &err)
 	var of origin
-	if err := cmp.Or(h.Check(Handler, handleVersion), b.check(h.Data, "snapshot "+h.ID)); err != nil {
+	if err := h.Check(Handler, handleVersion); err != nil {
 		return none, err
 	}
 	if json.Unmarshal(h.Data, &of) != nil || of.ID != h.ID || !idName.MatchString(h.Ref) {

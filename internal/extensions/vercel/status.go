@@ -52,7 +52,7 @@ const early = 5 * time.Second
 func (b *backend) observe(id extensions.ID, w *whole) extensions.Observation {
 	has, _ := b.ours(w.Sandbox)
 	s := w.Session
-	o := extensions.Observation{ID: id, Handle: b.handle(id), Generation: labels.Generation(has), StartedAt: at(s.StartedAt),
+	o := extensions.Observation{ID: id, Handle: handle(id), Generation: labels.Generation(has), StartedAt: at(s.StartedAt),
 		Allocated: allocated(s)}
 	deadline := at(w.Sandbox.ExpiresAt)
 	if !o.StartedAt.IsZero() {
@@ -96,7 +96,7 @@ func allocated(s session) (r extensions.Resources) {
 
 // Find implements extensions.Backend. A sandbox has the name of its id, so it is looked up by it.
 func (b *backend) Find(ctx context.Context, id extensions.ID) (extensions.Handle, error) {
-	h := b.handle(id)
+	h := handle(id)
 	if _, err := b.owned(ctx, h); err != nil {
 		return extensions.Handle{}, failed("find", id, err)
 	}

@@ -52,6 +52,15 @@ func (x extension) Open(ctx context.Context, cfg extensions.Config) (extensions.
 	return b, nil
 }
 
+// Identity implements extensions.Identifier: an OIDC token lasts for hours, and its project stays.
+func (extension) Identity(cfg extensions.Config) string {
+	i, err := identify(cfg.Credentials)
+	if err != nil {
+		return ""
+	}
+	return i.team + "/" + i.project
+}
+
 // backend is one account, a part of a project at the vendor.
 type backend struct {
 	settings

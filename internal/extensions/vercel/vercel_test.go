@@ -1,7 +1,6 @@
 package vercel_test
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -107,35 +106,6 @@ func TestAWrongProjectProvesNothingAbsent(t *testing.T) {
 	all, err := other.Status(t.Context(), []extensions.Handle{h})
 	if must(t, err); all[0].Phase == extensions.PhaseAbsent {
 		t.Errorf("%+v", all[0])
-	}
-}
-
-// What another project has is not gone: the credential finds nothing of it, also where its own project is there.
-func TestAnotherProjectProvesNothingAbsent(t *testing.T) {
-	t.Parallel()
-	cfg := at(t)
-	b := opened(t, cfg)
-	h, kept := ready(t, cfg, b), ready(t, cfg, b)
-	spec := newSnapshot(t)
-	snap, err := b.(extensions.Snapshotter).Snapshot(t.Context(), kept, spec)
-	must(t, err)
-	v := verceltest.Start(t)
-	v.Project = "prj_other"
-	other := opened(t, configFor(v, v.APIURL))
-	all, err := other.Status(t.Context(), []extensions.Handle{h})
-	must(t, err)
-	_, ends := other.Teardown(t.Context(), h)
-	_, stat := other.(extensions.Snapshotter).StatSnapshot(t.Context(), snap.Handle)
-	drop := other.(extensions.Snapshotter).DeleteSnapshot(t.Context(), snap.Handle)
-	for what, err := range map[string]error{"a look": all[0].Err, "an end": ends, "a look at a snapshot": stat, "an end of one": drop} {
-		if !extensions.IsKind(err, extensions.KindUnreachable) || !errors.Is(err, extensions.ErrElsewhere) || extensions.RemedyOf(err) == "" {
-			t.Errorf("%s: %v", what, err)
-		}
-	}
-	h.Data = nil // as an earlier version made it
-	all, err = b.Status(t.Context(), []extensions.Handle{h})
-	if must(t, err); all[0].Phase != extensions.PhaseReady {
-		t.Errorf("an earlier version's handle: %+v", all[0])
 	}
 }
 

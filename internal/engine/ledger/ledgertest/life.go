@@ -54,7 +54,7 @@ func life(t *testing.T, address NewAddress) {
 		at := Start.Add(time.Minute + 123*time.Microsecond)
 		full := ledger.Patch{Mode: ptr(ledger.Paused), SpecHash: ptr("h"), Profile: ptr("p"), Version: ptr("2"), Request: []byte(`{"r":1}`),
 			Spec:  []byte(`{"s":1}`),
-			Route: []byte(`{"t":1}`), Extension: ptr("ext.x"), Host: ptr("two"), HostRef: ptr("ref"), Handle: handle(s.ID),
+			Route: []byte(`{"t":1}`), Extension: ptr("ext.x"), Host: ptr("two"), HostRef: ptr("ref"), Identity: ptr("who"), Handle: handle(s.ID),
 			Reachability: &extensions.Reachability{SSH: "me@two"}, WorkspaceBase: []byte(`{"m":{}}`), TTL: ptr(3 * time.Hour),
 			MaxTTL:  ptr(5 * time.Hour),
 			ReadyAt: &at, ExpiresAt: &at, SeenAliveAt: &at, EndedAt: &at, Reason: ptr("why"), EndReason: ptr("lost"), EndEstimated: ptr(true)}
@@ -65,7 +65,7 @@ func life(t *testing.T, address NewAddress) {
 		expect.Mode, expect.SpecHash, expect.Profile, expect.ProfileVersion = ledger.Paused, "h", "p", "2"
 		expect.Request, expect.Spec, expect.Route, expect.WorkspaceBase = []byte(`{"r":1}`), []byte(`{"s":1}`),
 			[]byte(`{"t":1}`), []byte(`{"m":{}}`)
-		expect.Extension, expect.Host, expect.HostRef, expect.Handle = "ext.x", "two", "ref", data
+		expect.Extension, expect.Host, expect.HostRef, expect.Identity, expect.Handle = "ext.x", "two", "ref", "who", data
 		expect.Reachability = extensions.Reachability{SSH: "me@two"}
 		expect.TTL, expect.MaxTTL, expect.ReadyAt, expect.ExpiresAt, expect.SeenAliveAt, expect.EndedAt = 3*time.Hour, 5*time.Hour, at, at, at, at
 		expect.Reason, expect.EndReason, expect.EndEstimated, expect.UpdatedAt = "why", "lost", true, got.UpdatedAt

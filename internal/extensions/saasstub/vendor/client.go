@@ -67,7 +67,10 @@ func (c *Client) call(ctx context.Context, op Op, t target, fn func(*state, Rule
 			return
 		}
 		var o *Object
-		if o, failed = fn(st, rule); failed == nil && o != nil && rule.Do == DoVanish {
+		show := st.hide(script, c.key)
+		o, failed = fn(st, rule)
+		show()
+		if failed == nil && o != nil && rule.Do == DoVanish {
 			failed = c.v.drop(st, o)
 		}
 	}

@@ -31,6 +31,7 @@ type Object struct {
 	Name     string            `json:"name"` // unique among live objects
 	Title    string            `json:"title,omitempty"`
 	Account  string            `json:"account"`
+	Team     string            `json:"team,omitempty"` // see Script
 	Labels   map[string]string `json:"labels"`
 	Region   string            `json:"region"`
 	MilliCPU int64             `json:"milli_cpu"`
@@ -148,6 +149,9 @@ func (v *Vendor) reap(st *state) error {
 
 // sweep removes what killed processes left half made or half removed.
 func (v *Vendor) sweep(st *state) error {
+	if st.script.Teams != nil {
+		return nil // what is hidden is no remains
+	}
 	return errors.Join(
 		os.RemoveAll(v.path("trash")),
 		v.prune("sandboxes", func(name string) bool { return st.Objects[name] != nil }),

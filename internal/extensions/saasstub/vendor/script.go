@@ -109,6 +109,8 @@ type Script struct {
 	Every map[Op]Duration `json:"every,omitempty"`
 	// RequireKey refuses calls without a key.
 	RequireKey bool `json:"require_key,omitempty"`
+	// Teams are the names of keys' teams. If it is set, a key shows what its team has made, and nothing else.
+	Teams map[string]string `json:"teams,omitempty"`
 	// Ghosts is how long lists still show deleted objects.
 	Ghosts Duration `json:"ghosts,omitempty"`
 	// Page is the most objects that a page of a list has; 0 = DefaultPage.

@@ -17,6 +17,7 @@ type Snapshot struct {
 	Ref       string    `json:"ref"`
 	Name      string    `json:"name"` // unique
 	Account   string    `json:"account"`
+	Team      string    `json:"team,omitempty"` // see Script
 	Of        string    `json:"of"`   // the object's name
 	Size      int64     `json:"size"` // bytes of the archive
 	Digest    string    `json:"digest"`

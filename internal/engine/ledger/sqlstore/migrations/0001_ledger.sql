@@ -86,6 +86,8 @@ CREATE TABLE sandboxes (
   payer           TEXT NOT NULL,
   -- The deadline that was sent with a create, where that was a short first one; 0 = the sandbox's own.
   claimed_until   BIGINT NOT NULL,
+  -- A digest of who the credential that made it is to the vendor. '' = no vendor has it, or nobody knows.
+  identity        TEXT NOT NULL,
   UNIQUE (account, claim)
 );
 CREATE INDEX sandboxes_state ON sandboxes (state, expires_at);
@@ -130,11 +132,13 @@ CREATE TABLE snapshots (
   updated_at BIGINT NOT NULL,
   -- Where it can be restored, and how long it is kept: arch is that of its place,
   -- lapses_at when the place deletes it by itself, retention how long its owner
-  -- keeps it, 0 = for ever. payer is who paid for its sandbox.
+  -- keeps it, 0 = for ever. payer is who paid for its sandbox. identity is as in
+  -- sandboxes.
   arch       TEXT NOT NULL,
   payer      TEXT NOT NULL,
   retention  BIGINT NOT NULL,
-  lapses_at  BIGINT NOT NULL
+  lapses_at  BIGINT NOT NULL,
+  identity   TEXT NOT NULL
 );
 CREATE INDEX snapshots_sandbox ON snapshots (sandbox_id);
 
