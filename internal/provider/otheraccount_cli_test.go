@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/saasstub"
 )
 
 // forAccount changes the account of the provider block that write wrote.
@@ -74,5 +76,44 @@ func TestASandboxStaysWithItsAccount(t *testing.T) {
 		t.Errorf("account %v", got)
 	}
 	c.destroy()
+	c.nothingLeft()
+}
+
+// A key of another account of the vendor finds nothing. Neither a refresh nor a destroy takes that for gone; a new key of the same
+// account works.
+func TestAKeyOfAnotherAccountLosesNothing(t *testing.T) {
+	t.Parallel()
+	b := newBed(t)
+	dir := filepath.Join(b.state, saasstub.Handler)
+	teams := saasstub.Script{Teams: map[string]string{"key-mine": "one", "key-rotated": "one", "key-other": "two"}}
+	if err := saasstub.WriteScript(dir, teams); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { b.script() }) // before the rest is ended
+	c := newCLI(t, b)
+	with := func(key string, args ...string) (string, int) {
+		return c.try([]string{"SAAS_STUB_API_KEY=" + key}, append(args, "-no-color", "-input=false")...)
+	}
+	c.write(sandboxHCL(`name = "one"`) + "resource \"sandboxer_snapshot\" \"s\" {\n  sandbox_id = sandboxer_sandbox.a.id\n}\n")
+	if out, code := with("key-mine", "apply", "-auto-approve"); code != 0 {
+		t.Fatal(out)
+	}
+	for _, args := range [][]string{{"plan"}, {"apply", "-auto-approve"}, {"apply", "-refresh-only", "-auto-approve"},
+		{"destroy", "-auto-approve"}, {"destroy", "-auto-approve", "-refresh=false"}} {
+		out, code := with("key-other", args...)
+		if code == 0 || !says(out, "another one created it", "use the credential that it was created with") || says(out, "was lost") {
+			t.Errorf("terraform %v: exit %d\n%s", args, code, out)
+		}
+	}
+	if c.stateOf("sandboxer_sandbox.a", "id") == nil || c.stateOf("sandboxer_snapshot.s", "id") == nil {
+		t.Error("the state has lost them")
+	}
+	if out, code := with("key-rotated", "plan"); code != 0 || !says(out, "No changes") {
+		t.Errorf("a new key of the account: exit %d\n%s", code, out)
+	}
+	if out, code := with("key-mine", "destroy", "-auto-approve"); code != 0 || !says(out, "2 destroyed") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	b.script()
 	c.nothingLeft()
 }
