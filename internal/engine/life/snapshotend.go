@@ -197,8 +197,8 @@ func snapshotView(s ledger.Snapshot) SnapshotView {
 	_ = json.Unmarshal(s.Request, &req) // shown as far as it can be read
 	return SnapshotView{ID: s.ID, Account: s.Account, Name: s.Name, SandboxID: s.SandboxID, Extension: s.Extension,
 		Host: s.HostRef, HostName: s.Host,
-		Handle: encodeSnapshot(s.Handle, s.Identity), Kind: s.Kind, SizeBytes: s.SizeBytes, Digest: s.Digest, Live: req.Live, AllowEnd: req.AllowEnd,
-		State:  string(s.State),
+		Handle: encodeSnapshot(s.Handle, s.Identity), Kind: s.Kind, SizeBytes: s.SizeBytes, Digest: s.Digest, Live: req.Live,
+		AllowEnd: req.AllowEnd, State: string(s.State),
 		Reason: s.Reason, CreatedAt: s.CreatedAt.Truncate(time.Microsecond), Retention: req.Retention, ExpiresAt: s.ExpiresAt(),
 		EndedAt: s.EndedAt}
 }

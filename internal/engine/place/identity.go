@@ -48,8 +48,8 @@ func (b *Backend) unlessStranger(op string, id extensions.ID, err error) error {
 	if !b.stranger || !extensions.IsKind(err, extensions.KindNotFound) {
 		return err
 	}
-	return extensions.Classify(op, b.Binding.ID, id, extensions.Errorf(extensions.KindUnreachable, "the credential does not find it, but another one created it, "+
-		"perhaps that of another account: %w", extensions.ErrElsewhere).
+	return extensions.Classify(op, b.Binding.ID, id, extensions.Errorf(extensions.KindUnreachable, "the credential does not find it, but "+
+		"another one created it, perhaps that of another account: %w", extensions.ErrElsewhere).
 		WithRemedy("use the credential that it was created with, or wait: a sandbox counts as ended five minutes after the deadline that its "+
 			"place enforces; what has none, end at the vendor"))
 }

@@ -68,8 +68,8 @@ type keptReceipt struct {
 // MarshalJSON implements json.Marshaler.
 func (r Receipt) MarshalJSON() ([]byte, error) {
 	k := keptReceipt{Version: r.Version, ID: r.ID, Account: r.Account, Name: r.Name, Extension: r.Extension, Host: r.Host,
-		Identity: r.Identity, Handle: r.Handle, Generation: r.Generation, Created: micros(r.CreatedAt), Expires: micros(r.ExpiresAt), Started: micros(r.StartedAt), Prices: r.Prices,
-		Ledger: r.Ledger, Head: r.Head, Lease: r.Lease, Mirror: r.Mirror, PreRelease: r.PreRelease,
+		Identity: r.Identity, Handle: r.Handle, Generation: r.Generation, Created: micros(r.CreatedAt), Expires: micros(r.ExpiresAt), Started: micros(r.StartedAt),
+		Prices: r.Prices, Ledger: r.Ledger, Head: r.Head, Lease: r.Lease, Mirror: r.Mirror, PreRelease: r.PreRelease,
 		EnvInside: r.EnvInside, EnvService: r.EnvService}
 	if k.Ledger == ledgerOf(r.Head) {
 		k.Ledger = ""
@@ -88,8 +88,8 @@ func (r *Receipt) UnmarshalJSON(raw []byte) error {
 			"use the release that wrote it, or a newer one", k.Version, ReceiptVersion)
 	}
 	*r = Receipt{Version: k.Version, ID: k.ID, Account: k.Account, Name: k.Name, Extension: k.Extension, Host: k.Host,
-		Identity: k.Identity, Handle: k.Handle, Generation: k.Generation, CreatedAt: fromMicros(k.Created), ExpiresAt: fromMicros(k.Expires), StartedAt: fromMicros(k.Started),
-		Prices: k.Prices,
+		Identity: k.Identity, Handle: k.Handle, Generation: k.Generation, CreatedAt: fromMicros(k.Created), ExpiresAt: fromMicros(k.Expires),
+		StartedAt: fromMicros(k.Started), Prices: k.Prices,
 		Ledger: k.Ledger, Head: k.Head, Lease: k.Lease, Mirror: k.Mirror, PreRelease: k.PreRelease,
 		EnvInside: k.EnvInside, EnvService: k.EnvService}
 	if r.Ledger == "" {

@@ -23,7 +23,9 @@ func TestAnIdentityOutlivesItsToken(t *testing.T) {
 		claims := `{"owner_id":"team_one","project_id":"` + project + `","iat":` + at + `}`
 		return login(nil, "oidc_token", "e30."+base64.RawURLEncoding.EncodeToString([]byte(claims))+".c2ln")
 	}
-	at := func(address, workspace string) map[string]any { return map[string]any{"address": address, "workspace": workspace} }
+	at := func(address, workspace string) map[string]any {
+		return map[string]any{"address": address, "workspace": workspace}
+	}
 	cases := map[string]struct{ same, others []extensions.Config }{
 		"vercel": {[]extensions.Config{oidc("prj_one", "1"), oidc("prj_one", "2"),
 			login(nil, "token", "t", "team_id", "team_one", "project_id", "prj_one")},

@@ -96,7 +96,9 @@ func credentials(given map[string]extensions.Secret) (token extensions.Secret, f
 }
 
 // Identity implements extensions.Identifier: a user's token lasts for hours, and its organization stays. Nothing tells that of a key.
-func (extension) Identity(cfg extensions.Config) string { return cfg.Credentials[credentialOrganization].Reveal() }
+func (extension) Identity(cfg extensions.Config) string {
+	return cfg.Credentials[credentialOrganization].Reveal()
+}
 
 // backend is one account, a part of an organization at the vendor.
 type backend struct {

@@ -47,7 +47,8 @@ func (s *store) BeginSnapshot(ctx context.Context, b ledger.BeginSnapshot) (ledg
 
 func (t *tx) beginSnapshot(b ledger.BeginSnapshot, payer string) (ledger.Snapshot, error) {
 	row := ledger.Snapshot{ID: b.ID, Account: b.Account, Name: b.Name, SandboxID: b.SandboxID, State: ledger.SnapshotCreating, Fence: 1,
-		Extension: b.Extension, Host: b.Host, HostRef: b.HostRef, Identity: b.Identity, Arch: b.Arch, Payer: payer, Retention: b.Retention, Request: b.Request,
+		Extension: b.Extension, Host: b.Host, HostRef: b.HostRef, Identity: b.Identity, Arch: b.Arch, Payer: payer,
+		Retention: b.Retention, Request: b.Request,
 		CreatedAt: cmp.Or(b.CreatedAt, t.now), UpdatedAt: t.now}
 	if err := t.insert("ledger.snapshot", "snapshots", snapshotRow(&row)); err != nil {
 		if t.dialect.unique(err) {

@@ -18,8 +18,8 @@ type Snapshot struct {
 	Name      string    `json:"name"` // unique
 	Account   string    `json:"account"`
 	Team      string    `json:"team,omitempty"` // see Script
-	Of        string    `json:"of"`   // the object's name
-	Size      int64     `json:"size"` // bytes of the archive
+	Of        string    `json:"of"`             // the object's name
+	Size      int64     `json:"size"`           // bytes of the archive
 	Digest    string    `json:"digest"`
 	CreatedAt time.Time `json:"created_at"`
 	VisibleAt time.Time `json:"visible_at"`
