@@ -25,8 +25,9 @@ func keyOf(key string) logins {
 func newTeams(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t, keyed("key-mine"))
+	teams := saasstub.Script{Teams: map[string]string{"key-mine": "one", "key-rotated": "one", "key-other": "two"}}
 	for _, dir := range []string{b.vendor, filepath.Join(b.StateDir, saasstub.EventualHandler)} {
-		if err := saasstub.WriteScript(dir, saasstub.Script{Teams: map[string]string{"key-mine": "one", "key-rotated": "one", "key-other": "two"}}); err != nil {
+		if err := saasstub.WriteScript(dir, teams); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -53,7 +54,8 @@ func TestAKeyOfAnotherAccountProvesNothingGone(t *testing.T) {
 	if id := s.Receipt.Identity; len(id) != 16 || strings.Contains(id, "mine") {
 		t.Errorf("the identity is %q", id)
 	}
-	for what, e := range map[string]*engine.Engine{"with its ledger": b.reopen(keyed("key-other")), "by its receipt": b.elsewhere(keyed("key-other"))} {
+	for what, e := range map[string]*engine.Engine{"with its ledger": b.reopen(keyed("key-other")),
+		"by its receipt": b.elsewhere(keyed("key-other"))} {
 		_, err := e.Get(t.Context(), s.Receipt)
 		unproven(t, what+": a read", err)
 		_, err = e.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{})

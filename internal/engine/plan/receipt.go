@@ -68,9 +68,9 @@ type keptReceipt struct {
 // MarshalJSON implements json.Marshaler.
 func (r Receipt) MarshalJSON() ([]byte, error) {
 	k := keptReceipt{Version: r.Version, ID: r.ID, Account: r.Account, Name: r.Name, Extension: r.Extension, Host: r.Host,
-		Identity: r.Identity, Handle: r.Handle, Generation: r.Generation, Created: micros(r.CreatedAt), Expires: micros(r.ExpiresAt), Started: micros(r.StartedAt),
-		Prices: r.Prices, Ledger: r.Ledger, Head: r.Head, Lease: r.Lease, Mirror: r.Mirror, PreRelease: r.PreRelease,
-		EnvInside: r.EnvInside, EnvService: r.EnvService}
+		Identity: r.Identity, Handle: r.Handle, Generation: r.Generation, Created: micros(r.CreatedAt), Expires: micros(r.ExpiresAt),
+		Started: micros(r.StartedAt), Prices: r.Prices, Ledger: r.Ledger, Head: r.Head, Lease: r.Lease, Mirror: r.Mirror,
+		PreRelease: r.PreRelease, EnvInside: r.EnvInside, EnvService: r.EnvService}
 	if k.Ledger == ledgerOf(r.Head) {
 		k.Ledger = ""
 	}
