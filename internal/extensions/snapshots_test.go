@@ -101,18 +101,6 @@ func TestASnapshotOfAnotherPlaceIsAcceptedAsDeclared(t *testing.T) {
 	}
 }
 
-// A plan does not know who keeps a snapshot that its ledger does not know: its place finds it before the create.
-func TestASnapshotThatIsNotFoundYetIsAccepted(t *testing.T) {
-	t.Parallel()
-	d := saasstub.New().Describe()
-	for keeper, want := range map[string]extensions.Kind{"": "", d.Handler: "", "elsewhere": extensions.KindInvalid} {
-		err := d.AcceptSnapshot(&extensions.SnapshotRef{ID: "snp-x", Handle: extensions.SnapshotHandle{Extension: keeper}})
-		if (err != nil || want != "") && !extensions.IsKind(err, want) {
-			t.Errorf("kept by %q: %v, want %q", keeper, err, want)
-		}
-	}
-}
-
 // A binding without snapshots has none to send.
 func TestABindingWithoutSnapshotsSendsNone(t *testing.T) {
 	t.Parallel()
