@@ -54,6 +54,24 @@ func TestAClaimBecomesTheWholeLife(t *testing.T) {
 	b.clean()
 }
 
+// A deadline that is set twice is the same: an answer that was lost fails no create.
+func TestALengtheningWhoseAnswerWasLostIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	for _, do := range []vendor.Action{vendor.DoLoseAnswer, vendor.DoBadGateway} {
+		t.Run(string(do), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.does(b.StateDir+"/"+saasstub.EventualHandler, saasstub.Rule{Op: vendor.OpExtend, Do: do, Times: 1})
+			s := b.create(engine.Request{Profile: "profile.eventual", Name: "one", TTL: "3h"})
+			objs, err := b.eventual().Objects()
+			if err != nil || len(objs) != 1 || objs[0].Deadline.Sub(s.ExpiresAt).Abs() > time.Millisecond {
+				t.Errorf("%v: the vendor ends %+v, want %s", err, objs, s.ExpiresAt)
+			}
+			b.clean()
+		})
+	}
+}
+
 func TestAClaimThatCannotBecomeALifeIsAFailedCreate(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

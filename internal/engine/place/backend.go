@@ -72,7 +72,7 @@ func (b *Backend) Provision(ctx context.Context, spec extensions.Spec, asks func
 
 // WaitReady waits until a provisioned sandbox is ready.
 func (b *Backend) WaitReady(ctx context.Context, spec extensions.Spec, h extensions.Handle) (obs extensions.Observation, err error) {
-	c := call{op: "wait-ready", id: spec.ID, timeout: timeoutReady, patience: patiencePoll, harmless: true}
+	c := call{op: "wait-ready", id: spec.ID, timeout: timeoutReady, patience: patiencePoll, repeatable: true}
 	err = b.change(ctx, c, func(ctx context.Context) (err error) {
 		obs, err = b.backend.WaitReady(ctx, spec, h)
 		return err

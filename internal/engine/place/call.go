@@ -37,14 +37,14 @@ type call struct {
 	// patience bounds the retries; zero forbids them: what the call does is not idempotent (exec), or its
 	// caller settles failures itself.
 	patience patience
-	// harmless says that the call has no effect: it may be repeated even if its answer was lost.
-	harmless bool
+	// repeatable says that a second call leaves what one does: it may be made even if the answer was lost.
+	repeatable bool
 	// inside says that what is not found may be a file inside.
 	inside bool
 }
 
 // invoke runs f under c's deadline and retries what its Kind allows, within c's patience: refused for now
-// (nothing was made), could not ask, and where the call has no effect also a lost answer. Any other ambiguous
+// (nothing was made), could not ask, and where the call is repeatable also a lost answer. Any other ambiguous
 // failure is never retried here; its caller settles it by Find first. This is the only retry: extensions
 // classify and return.
 func (p *Places) invoke(ctx context.Context, c call, f func(context.Context) error) error {

@@ -24,7 +24,7 @@ func (b *Backend) PrepareImage(ctx context.Context, spec extensions.Spec) error 
 		if b.places.isPrepared(key) { // by a flight that ended after the caller had looked
 			return "", nil
 		}
-		c := call{op: "prepare-image", id: spec.ID, timeout: timeoutProvision, patience: patienceChange, harmless: true}
+		c := call{op: "prepare-image", id: spec.ID, timeout: timeoutProvision, patience: patienceChange, repeatable: true}
 		err = b.call(ctx, c, func(ctx context.Context) (err error) {
 			digest, err = x.PrepareImage(ctx, spec)
 			return err

@@ -49,7 +49,7 @@ func (b *Backend) There(ctx context.Context, o extensions.Observation) bool {
 
 // Look asks the place about one sandbox now.
 func (b *Backend) Look(ctx context.Context, h extensions.Handle) (extensions.Observation, error) {
-	c := call{op: "status", id: h.ID, timeout: timeoutLook, patience: patienceLook, harmless: true}
+	c := call{op: "status", id: h.ID, timeout: timeoutLook, patience: patienceLook, repeatable: true}
 	var obs extensions.Observation
 	err := b.call(ctx, c, func(ctx context.Context) error {
 		all, err := b.backend.Status(ctx, []extensions.Handle{h})
@@ -80,7 +80,7 @@ func (b *Backend) List(ctx context.Context) (Listing, error) {
 	}
 	all, err := flight.Do(ctx, b.places.Flights, "list\x00"+b.at.key()+"\x00"+strconv.FormatInt(epoch, 10),
 		func(ctx context.Context) (Listing, error) {
-			return b.list(ctx, call{op: "status", timeout: timeoutLook, patience: patienceLook, harmless: true})
+			return b.list(ctx, call{op: "status", timeout: timeoutLook, patience: patienceLook, repeatable: true})
 		})
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil, b.Classify("status", "", err)

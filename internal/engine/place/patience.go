@@ -65,13 +65,13 @@ func (r *retries) after(err error, took time.Duration, jitter float64) (wait tim
 	return wait, false, r.left.own >= 0
 }
 
-// mayRepeat reports whether a failed call may be made again: nothing was made, or it has no effect.
+// mayRepeat reports whether a failed call may be made again: nothing was made, or it is repeatable.
 func (c call) mayRepeat(err error) bool {
 	switch extensions.KindOf(err) {
 	case extensions.KindUnavailable, extensions.KindUnreachable:
 		return !errors.Is(err, extensions.ErrElsewhere) // it stays there
 	case extensions.KindIndeterminate:
-		return c.harmless
+		return c.repeatable
 	}
 	return false
 }

@@ -83,7 +83,7 @@ func (b *Backend) Extend(ctx context.Context, h extensions.Handle, deadline time
 	if err != nil {
 		return err
 	}
-	return b.change(ctx, call{op: "extend", id: h.ID, timeout: timeoutChange, patience: patienceChange},
+	return b.change(ctx, call{op: "extend", id: h.ID, timeout: timeoutChange, patience: patienceChange, repeatable: true},
 		func(ctx context.Context) error { return x.Extend(ctx, h, deadline) })
 }
 
