@@ -40,8 +40,8 @@ CI.`,
 					return err
 				}
 				if len(v.Failures) > 0 {
-					return extensions.Errorf(extensions.KindUnavailable, "%d sandboxes could not be swept", len(v.Failures)).
-						WithRemedy("run `sandboxer sweep` again; `sandboxer sandbox get ID` shows why")
+					return extensions.Errorf(extensions.KindUnavailable, "the sweep is not complete: %d failed", len(v.Failures)).
+						WithRemedy("the lines that begin with failed say why; run `sandboxer sweep` again")
 				}
 				return nil
 			}
