@@ -123,7 +123,9 @@ func TestStopEndsWhatSessionsLeft(t *testing.T) {
 	t.Parallel()
 	s := SSHD(t)
 	c := dial(t, s, s.Addr)
-	pid := run(t, c, `setsid sleep 600 </dev/null >/dev/null 2>&1 & echo $!`)
+	pid := run(t, c, `setsid sleep 600 </dev/null >/dev/null 2>&1 &
+		until grep -q ^sleep /proc/$!/cmdline; do sleep 0.05; done # until then it is a shell
+		echo $!`)
 	s.Cut()
 	if err := c.Wait(); err == nil {
 		t.Error("the connection outlived Cut")
