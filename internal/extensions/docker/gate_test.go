@@ -154,7 +154,7 @@ func (g *gate) watch(head []byte) bool {
 }
 
 // answerInstead makes the next requests of a path get these answers, and never arrive. A body that begins with the line of
-// a status, "500 …", "409 …" or "403 …", is sent with that. Only a path that ends in /json is one of questions.
+// a status, "500 …", "409 …" or "403 …", is sent with that. Only a path that ends in /json or /stats is one of questions.
 func (g *gate) answerInstead(path string, bodies ...string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -171,7 +171,8 @@ func (g *gate) instead(head []byte) (body string) {
 			return "409 Conflict\n{\"message\":\"network with name " + string(name) + " already exists\"}"
 		}
 	}
-	if len(g.bodies) == 0 || bytes.HasPrefix(line, []byte("GET ")) != strings.HasSuffix(g.asked, "/json") || !bytes.Contains(line, []byte(g.asked)) {
+	question := strings.HasSuffix(g.asked, "/json") || strings.HasSuffix(g.asked, "/stats")
+	if len(g.bodies) == 0 || bytes.HasPrefix(line, []byte("GET ")) != question || !bytes.Contains(line, []byte(g.asked)) {
 		return ""
 	}
 	body, g.bodies = g.bodies[0], g.bodies[1:]

@@ -83,19 +83,23 @@ func goArch(name string) string {
 func runtimes(info system.Info, level extensions.Isolation) []string {
 	var names []string
 	for name := range info.Runtimes {
-		is := extensions.IsolationContainer
-		switch {
-		case strings.Contains(name, "runsc") || strings.Contains(name, "gvisor"):
-			is = extensions.IsolationUserspace
-		case strings.Contains(name, "kata"):
-			is = extensions.IsolationMicroVM
-		}
-		if is == level {
+		if levelOf(name) == level {
 			names = append(names, name)
 		}
 	}
 	slices.Sort(names)
 	return names
+}
+
+// levelOf returns the level that a runtime gives, by its name.
+func levelOf(runtime string) extensions.Isolation {
+	switch {
+	case strings.Contains(runtime, "runsc") || strings.Contains(runtime, "gvisor"):
+		return extensions.IsolationUserspace
+	case strings.Contains(runtime, "kata"):
+		return extensions.IsolationMicroVM
+	}
+	return extensions.IsolationContainer
 }
 
 func levelsOf(info system.Info) []extensions.Isolation {

@@ -3,11 +3,14 @@ package docker
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"os"
 	"time"
 
 	"github.com/containerd/errdefs"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/client"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/ready"
@@ -160,17 +163,22 @@ func (b *Backend) measured(ctx context.Context, h extensions.Handle, found objec
 	if err != nil {
 		return u
 	}
+	counts := make([]counts, len(found.containers))
+	var all errgroup.Group
+	for i, c := range found.containers {
+		all.Go(func() (err error) {
+			counts[i], err = b.counts(ctx, c)
+			return err
+		})
+	}
+	if err := all.Wait(); err != nil {
+		return u // the sum would lack a part
+	}
 	var cpu, out int64
-	for _, c := range found.containers {
-		s, err := b.stats(ctx, c.ID)
-		if err != nil || c.State != container.StateRunning && c.State != container.StatePaused {
-			return u // the sum would lack a part
-		}
-		cpu += int64(s.CPUStats.CPUUsage.TotalUsage / uint64(time.Millisecond))
-		for _, n := range s.Networks {
-			if !found.wired() { // nothing leaves
-				out += int64(n.TxBytes)
-			}
+	for _, c := range counts {
+		cpu += c.cpu.Milliseconds()
+		if !found.wired() { // nothing leaves
+			out += int64(c.sent)
 		}
 	}
 	if u.EgressBytes = &out; hasCgroups(info) {
@@ -179,11 +187,40 @@ func (b *Backend) measured(ctx context.Context, h extensions.Handle, found objec
 	return u
 }
 
-func (b *Backend) stats(ctx context.Context, id string) (s container.StatsResponse, err error) {
+// counts asks the kernel, if it is this machine's, else the engine.
+func (b *Backend) counts(ctx context.Context, c container.Summary) (counts, error) {
+	if c.State != container.StateRunning && c.State != container.StatePaused {
+		return counts{}, errors.New("it does not run, so it is not counted any more")
+	}
+	if b.engine.over == nil {
+		r, err := b.engine.ContainerInspect(ctx, c.ID, client.ContainerInspectOptions{})
+		if err != nil {
+			return counts{}, err
+		}
+		// Other kernels count for themselves.
+		if x := r.Container; x.State != nil && x.HostConfig != nil && levelOf(x.HostConfig.Runtime) == extensions.IsolationContainer {
+			if n, ok := counted(os.DirFS("/"), x.State.Pid, c.ID); ok {
+				return n, nil
+			}
+		}
+	}
+	return b.told(ctx, c.ID)
+}
+
+// told is what the engine counts.
+func (b *Backend) told(ctx context.Context, id string) (n counts, err error) {
 	r, err := b.engine.ContainerStats(ctx, id, client.ContainerStatsOptions{})
 	if err != nil {
-		return s, err
+		return n, err
 	}
 	defer func() { _ = r.Body.Close() }()
-	return s, json.NewDecoder(r.Body).Decode(&s)
+	var s container.StatsResponse
+	if err := json.NewDecoder(r.Body).Decode(&s); err != nil {
+		return n, err
+	}
+	n.cpu = time.Duration(s.CPUStats.CPUUsage.TotalUsage)
+	for _, device := range s.Networks {
+		n.sent += device.TxBytes
+	}
+	return n, nil
 }
