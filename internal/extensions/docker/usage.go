@@ -163,11 +163,11 @@ func (b *Backend) measured(ctx context.Context, h extensions.Handle, found objec
 	if err != nil {
 		return u
 	}
-	counts := make([]counts, len(found.containers))
+	each := make([]counts, len(found.containers))
 	var all errgroup.Group
 	for i, c := range found.containers {
 		all.Go(func() (err error) {
-			counts[i], err = b.counts(ctx, c)
+			each[i], err = b.counts(ctx, c)
 			return err
 		})
 	}
@@ -175,7 +175,7 @@ func (b *Backend) measured(ctx context.Context, h extensions.Handle, found objec
 		return u // the sum would lack a part
 	}
 	var cpu, out int64
-	for _, c := range counts {
+	for _, c := range each {
 		cpu += c.cpu.Milliseconds()
 		if !found.wired() { // nothing leaves
 			out += int64(c.sent)
@@ -197,7 +197,7 @@ func (b *Backend) counts(ctx context.Context, c container.Summary) (counts, erro
 		if err != nil {
 			return counts{}, err
 		}
-		// Other kernels count for themselves.
+		// A runtime with a kernel of its own counts for itself.
 		if x := r.Container; x.State != nil && x.HostConfig != nil && levelOf(x.HostConfig.Runtime) == extensions.IsolationContainer {
 			if n, ok := counted(os.DirFS("/"), x.State.Pid, c.ID); ok {
 				return n, nil
