@@ -55,10 +55,26 @@ func noSuchCommand(c *cobra.Command, given []string) error {
 	}
 	err := extensions.Errorf(extensions.KindInvalid, "%s has no command %q", c.CommandPath(), given[0])
 	c.SuggestionsMinimumDistance = 2
-	if near := c.SuggestionsFor(given[0]); len(near) > 0 {
+	near := named(c, given[0])
+	if len(near) == 0 {
+		near = c.SuggestionsFor(given[0])
+	}
+	if len(near) > 0 {
 		return err.WithRemedy("did you mean %s?", strings.Join(near, " or "))
 	}
 	return err.WithRemedy("run `%s --help`", c.CommandPath())
+}
+
+// named returns the commands of a name below c's own, as they are called.
+func named(c *cobra.Command, name string) (all []string) {
+	for _, child := range c.Commands() {
+		for _, below := range child.Commands() {
+			if (below.Name() == name || below.HasAlias(name)) && below.IsAvailableCommand() {
+				all = append(all, "`"+below.CommandPath()+"`")
+			}
+		}
+	}
+	return all
 }
 
 func splitPathList(v string) []string {
