@@ -148,6 +148,34 @@ func TestASandboxThatItsSnapshotEndedIsSettledAndItsNameFree(t *testing.T) {
 	}
 }
 
+// A run that is killed once its snapshot is recorded tells nobody, and no other one can be taken: the work is in that one.
+func TestASandboxThatItsSnapshotEndedTellsOfIt(t *testing.T) {
+	t.Parallel()
+	e := newEnders(t)
+	s := e.create(engine.Request{Name: "one"})
+	kept, err := e.Snapshot(t.Context(), s.Receipt, permitted)
+	if err != nil {
+		t.Fatal(told(err))
+	}
+	names := func(want bool) {
+		t.Helper()
+		_, planned := e.CheckSnapshot(t.Context(), s.ID, permitted)
+		_, taken := e.Snapshot(t.Context(), s.Receipt, permitted)
+		for _, err := range []error{planned, taken} {
+			block := "to = sandboxer_snapshot.NAME # the address of this resource\n  id = \"" + kept.ID + "\""
+			if !extensions.IsKind(err, extensions.KindConflict) || strings.Contains(extensions.RemedyOf(err), block) != want {
+				t.Errorf("it is named: want %t, got %s", want, told(err))
+			}
+		}
+	}
+	names(true)
+	if _, err := e.DeleteSnapshot(t.Context(), kept, false); err != nil {
+		t.Fatal(told(err))
+	}
+	names(false)
+	e.clean()
+}
+
 // One of several who hold a sandbox cannot end it for the others.
 func TestALastSnapshotWaitsUntilOneHoldsItsSandbox(t *testing.T) {
 	t.Parallel()

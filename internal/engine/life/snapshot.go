@@ -66,7 +66,7 @@ func ParseRetention(text string) (time.Duration, error) {
 func (m *Manager) Snapshot(ctx context.Context, rec plan.Receipt, req SnapshotRequest) (SnapshotView, error) {
 	l, row, err := m.rowToChange(ctx, rec, nil)
 	if err != nil {
-		return SnapshotView{}, err
+		return SnapshotView{}, cmp.Or(onlyCopy(ctx, l, row), err)
 	}
 	b, err := m.places.Open(ctx, placeOf(row))
 	if err != nil {

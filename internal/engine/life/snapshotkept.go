@@ -88,6 +88,9 @@ func (m *Manager) checkSource(ctx context.Context, id extensions.ID) error {
 	switch {
 	case err == nil:
 		err = m.changeable(row)
+		if told := onlyCopy(ctx, l, row); err != nil && told != nil {
+			return extensions.AtField("sandbox_id", told)
+		}
 	case absent(err):
 		err = m.unknownHere(id)
 	default:

@@ -22,6 +22,23 @@ import (
 // bySnapshot is the end reason of a sandbox that its snapshot ended.
 const bySnapshot = "snapshot"
 
+// onlyCopy refuses another snapshot of a sandbox that its snapshot ended, and names that: a run that was killed may have told
+// nobody. nil = none ended it, or it is not kept.
+func onlyCopy(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox) error {
+	if row.State != lifecycle.Destroyed || row.EndReason != bySnapshot {
+		return nil
+	}
+	kept, _ := l.ListSnapshots(ctx, ledger.SnapshotFilter{Account: row.Account, Live: true})
+	for _, s := range slices.Backward(kept) {
+		if s.SandboxID == row.ID && s.State == ledger.SnapshotReady {
+			return extensions.Errorf(extensions.KindConflict, "snapshot %s ended sandbox %s (%s), which cannot be changed any more", s.ID, row.ID,
+				row.Name).WithRemedy("if your own run took it and lost its state, import it:\n\nimport {\n  to = sandboxer_snapshot.NAME # the "+
+				"address of this resource\n  id = %q\n}\n\notherwise choose a live sandbox, or undo the change of the snapshot's arguments", s.ID)
+		}
+	}
+	return nil
+}
+
 // lastSnapshot takes a snapshot that ends its sandbox, after what a destroy does inside.
 func (m *Manager) lastSnapshot(ctx context.Context, b *place.Backend, row ledger.Sandbox, p pending,
 	req SnapshotRequest) (SnapshotView, error) {
