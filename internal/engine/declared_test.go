@@ -3,6 +3,7 @@ package engine_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -91,6 +92,49 @@ func TestABindingWithoutMovableDeadlinesRefusesAnotherTTL(t *testing.T) {
 	longer := engine.Request{Profile: "profile.fixed", Name: "one", TTL: "1h"}
 	if _, err := e.PlanUpdate(t.Context(), s.Receipt, s.Request, longer); !extensions.IsKind(err, extensions.KindUnsupported) {
 		t.Errorf("a plan moves the deadline: %v", told(err))
+	}
+	if _, err := e.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil {
+		t.Error(told(err))
+	}
+}
+
+// What others added to a deadline stays, where one only moves later, too: so a smaller ttl than that is no earlier end. A run that was
+// killed once it had moved the deadline is such another; a state has times in whole seconds.
+func TestADeadlineThatMovedAlreadyAllowsASmallerTTLThatGrew(t *testing.T) {
+	t.Parallel()
+	dir := folder(t, map[string]string{
+		"extensions/ext.later.yaml":   "id: ext.later\nhandler: saas-stub\ncapabilities: { extend_ttl: later }\n",
+		"profiles/profile.later.yaml": "id: profile.later\nversion: \"1.0.0\"\nextension: ext.later\n" + common,
+	})
+	e, err := engine.New(engine.Options{Extensions: all(), StateDir: t.TempDir(), Account: "acme/web", Catalog: []string{dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	request := func(ttl string) engine.Request {
+		return engine.Request{Profile: "profile.later", Name: "one", TTL: ttl}
+	}
+	s, err := e.Create(t.Context(), request("30m"), nil, nil)
+	if err != nil {
+		t.Fatal(told(err))
+	}
+	moved, err := e.ExtendTTL(t.Context(), s.Receipt, 40*time.Minute)
+	if err != nil {
+		t.Fatal(told(err))
+	}
+	rec := moved.Receipt
+	rec.CreatedAt = rec.CreatedAt.Truncate(time.Second).Add(-time.Nanosecond)
+	for _, ttl := range []string{"40m", "35m"} {
+		if _, err := e.PlanUpdate(t.Context(), rec, request("30m"), request(ttl)); err != nil {
+			t.Errorf("planning a ttl of %s: %s", ttl, told(err))
+		}
+	}
+	if _, err := e.PlanUpdate(t.Context(), rec, request("30m"), request("20m")); !extensions.IsKind(err, extensions.KindUnsupported) {
+		t.Errorf("planning a ttl of 20m: %s", told(err))
+	}
+	after, err := e.Update(t.Context(), rec, request("35m"), nil)
+	if err != nil || !after.ExpiresAt.Equal(moved.ExpiresAt) {
+		t.Errorf("a ttl of 35m: %s in place of %s, %s", after.ExpiresAt, moved.ExpiresAt, told(err))
 	}
 	if _, err := e.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{}); err != nil {
 		t.Error(told(err))

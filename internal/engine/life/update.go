@@ -66,8 +66,14 @@ func (m *Manager) PlanUpdate(ctx context.Context, rec plan.Receipt, old, req pla
 		return notices, extensions.AtField("ttl", extensions.Invalid("sandbox %s (%s) ended at %s, so its ttl can no longer change",
 			"replace it (terraform apply -replace), or set on_expiry = \"replace\"", rec.ID, rec.Name, rec.ExpiresAt.UTC().Format(time.RFC3339)))
 	}
-	if before, err := plan.Merge(m.catalog.Profiles, old); err != nil || before.Spec.TTL != resolved.Spec.TTL {
-		if err := m.movable(b, b.Capabilities, b.Descriptor.Powers, row.Mode, rec.ExpiresAt, rec.CreatedAt.Add(ttl)); err != nil {
+	end := rec.CreatedAt.Add(ttl)
+	if before, err := plan.Merge(m.catalog.Profiles, old); err == nil {
+		if end, err = lifecycle.Retarget(rec.CreatedAt, rec.ExpiresAt, time.Duration(before.Spec.TTL), ttl, 0); err != nil {
+			return notices, err
+		}
+	}
+	if !end.Equal(rec.ExpiresAt) {
+		if err := m.movable(b, b.Capabilities, b.Descriptor.Powers, row.Mode, rec.ExpiresAt, end); err != nil {
 			return notices, err
 		}
 	}
