@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"testing"
@@ -20,15 +21,21 @@ type enders struct {
 	*bench
 	// before and after a snapshot are taken at the vendor; either may fail.
 	before, after func() error
-	blind         error // what a look-up of a snapshot fails with
+	blind         error        // what a look-up of a snapshot fails with
+	torn          func() error // after a teardown; may fail
 }
 
 func newEnders(t *testing.T) *enders {
 	t.Helper()
-	e := &enders{before: func() error { return nil }, after: func() error { return nil }}
+	nothing := func() error { return nil }
+	e := &enders{before: nothing, after: nothing, torn: nothing}
 	x := &hooked{handler: "ends", says: func(d *extensions.Descriptor) { d.NamedOnly, d.Snapshots.EndsSource = false, true },
 		does: func(c *calls, cfg extensions.Config) {
-			take, stat := c.Snapshot, c.StatSnapshot
+			take, stat, teardown := c.Snapshot, c.StatSnapshot, c.Teardown
+			c.Teardown = func(ctx context.Context, h extensions.Handle) (extensions.CleanupReport, error) {
+				r, err := teardown(ctx, h)
+				return r, errors.Join(err, e.torn())
+			}
 			c.Snapshot = func(ctx context.Context, h extensions.Handle, s extensions.SnapshotSpec) (extensions.Snapshot, error) {
 				err := e.before()
 				var k extensions.Snapshot
@@ -122,6 +129,13 @@ func TestASandboxThatItsSnapshotEndedIsSettledAndItsNameFree(t *testing.T) {
 		"taken": func(e *enders) context.Context { return e.t.Context() },
 		"the answer is lost": func(e *enders) context.Context {
 			e.after = func() error { return extensions.Errorf(extensions.KindIndeterminate, "lost") }
+			return e.t.Context()
+		},
+		"the answer to its end is lost": func(e *enders) context.Context {
+			e.torn = func() error {
+				e.torn = func() error { return nil }
+				return extensions.Errorf(extensions.KindIndeterminate, "lost")
+			}
 			return e.t.Context()
 		},
 		"the run fails once it is made": func(e *enders) context.Context {

@@ -169,6 +169,11 @@ func (m *Manager) partFrom(ctx context.Context, b *place.Backend, p pending) []n
 		if o, err = b.Look(ctx, row.Handle); err == nil && (o.Phase == extensions.PhaseFailed || endedBecause(o) != "" ||
 			o.Phase == extensions.PhaseAbsent) {
 			report, err = m.end(ctx, l, row, cause{reason: bySnapshot})
+			if extensions.IsKind(err, extensions.KindIndeterminate) { // left as failed, it would be replaced although its snapshot is kept
+				if row, err = l.Get(ctx, row.ID); err == nil {
+					report, err = m.end(ctx, l, row, cause{reason: bySnapshot})
+				}
+			}
 			err = errors.Join(book.Settled(err), report.unsettled)
 		}
 	}
