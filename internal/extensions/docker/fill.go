@@ -79,7 +79,14 @@ func (e *engine) copyIn(ctx context.Context, id, dir string, write func(io.Write
 	if failed := <-wrote; failed != nil && !errors.Is(failed, errStopped) {
 		return failed
 	}
-	return err
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if kind := classify(err).Kind; kind != extensions.KindInternal && kind != extensions.KindInvalid {
+		return err
+	}
+	return extensions.Errorf(extensions.KindFailed, "the engine could not write the files: %s", extensions.Clean(err.Error(), maxMessage)).
+		WithRemedy("if something in the image is in the way, use another image; otherwise check the engine")
 }
 
 var errStopped = errors.New("the engine stopped reading")
@@ -219,6 +226,9 @@ func (m *making) startAgent(ctx context.Context, id string) error {
 	spec := m.plan.spec
 	if len(spec.Secrets) == 0 {
 		return m.start(ctx, id, m.agent.Image)
+	}
+	if err := m.secure(ctx, id); err != nil {
+		return err
 	}
 	in, err := m.engine.ContainerAttach(ctx, id, client.ContainerAttachOptions{Stream: true, Stdin: true})
 	if err != nil {

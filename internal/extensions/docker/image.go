@@ -234,5 +234,8 @@ func (e *engine) lines(ctx context.Context, container, file string, match func([
 			return true, nil
 		}
 	}
-	return false, text.Err()
+	if err := text.Err(); !errors.Is(err, bufio.ErrTooLong) {
+		return false, err
+	}
+	return false, nil // it reaches beyond what is read
 }

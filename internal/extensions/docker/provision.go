@@ -288,7 +288,8 @@ func (m *making) start(ctx context.Context, id, image string) error {
 		return extensions.Errorf(extensions.KindUnsupported, "the engine's kernel has no macvlan, which a closed network needs").
 			WithRemedy("load the module where the engine runs: modprobe macvlan")
 	}
-	return extensions.Errorf(extensions.KindFailed, "the container could not be started: %s", extensions.Clean(err.Error(), maxMessage))
+	return extensions.Errorf(extensions.KindFailed, "the container could not be started: %s", extensions.Clean(err.Error(), maxMessage)).
+		WithRemedy("if this comes from the image's user, volumes or files, use another image; otherwise check the engine")
 }
 
 func unixSeconds(t time.Time) string { return strconv.FormatInt(t.Add(time.Second-1).Unix(), 10) }

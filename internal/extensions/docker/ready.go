@@ -3,6 +3,7 @@ package docker
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/moby/moby/api/types/container"
@@ -36,7 +37,7 @@ func (b *Backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 		case extensions.PhaseProvisioning, extensions.PhaseUnreachable:
 			return o.Reason, nil
 		case extensions.PhaseFailed, extensions.PhaseTerminated:
-			return "", extensions.Errorf(extensions.KindFailed, "%s", o.Reason).WithRemedy("see its log")
+			return "", b.fell(ctx, h, o.Reason)
 		}
 		return "", extensions.Errorf(extensions.KindNotFound, "%s is %s: %s", h.ID, o.Phase, o.Reason)
 	})
@@ -44,6 +45,23 @@ func (b *Backend) waitReady(ctx context.Context, spec extensions.Spec, h extensi
 		return extensions.Observation{}, err
 	}
 	return o, nil
+}
+
+// maxSaid and maxDetail bound what is read of the logs of a sandbox that failed, in bytes, and what of it is told, in runes.
+const maxSaid, maxDetail = 1 << 20, 2500
+
+// fell is the error of a sandbox that failed before it was ready. A failed create removes it, so the error has the end of its
+// log.
+func (b *Backend) fell(ctx context.Context, h extensions.Handle, why string) error {
+	if r, err := b.logs(ctx, h, extensions.LogRequest{Tail: 20}); err == nil {
+		defer func() { _ = r.Close() }()
+		text, _ := io.ReadAll(io.LimitReader(r, maxSaid))
+		if said := extensions.LastLines(string(text), maxDetail); said != "" {
+			return extensions.Errorf(extensions.KindFailed, "%s: %s", why, said)
+		}
+	}
+	return extensions.Errorf(extensions.KindFailed, "%s, and its log has nothing", why).
+		WithRemedy("run what it starts with by hand in a container of its image")
 }
 
 // unready says why a sandbox that runs is not ready, "" = it is.
