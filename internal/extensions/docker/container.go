@@ -72,7 +72,7 @@ func (m *making) create(ctx context.Context, s service, name string, how func(se
 		if user == was {
 			return id, who, nil
 		}
-		if _, err = m.engine.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true}); err != nil {
+		if err = m.engine.discard(ctx, id); err != nil {
 			return id, who, err
 		}
 	}

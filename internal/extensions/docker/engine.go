@@ -191,3 +191,9 @@ func (e *engine) close() error {
 	}
 	return err
 }
+
+// discard ends and removes a container with the volumes that its image asked for. One that only takes a name has them too.
+func (e *engine) discard(ctx context.Context, id string) error {
+	_, err := e.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+	return err
+}

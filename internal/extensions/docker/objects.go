@@ -217,7 +217,7 @@ func (b *Backend) removeContainers(ctx context.Context, o objects) error {
 	var all errgroup.Group
 	for _, c := range o.all() {
 		all.Go(func() error {
-			_, err := b.engine.ContainerRemove(ctx, c.ID, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true})
+			err := b.engine.discard(ctx, c.ID)
 			switch {
 			case errdefs.IsNotFound(err):
 				return nil

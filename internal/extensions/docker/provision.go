@@ -258,7 +258,7 @@ func (m *making) makeService(ctx context.Context, s service) error {
 	name := string(m.plan.spec.ID) + nameService + s.Name
 	id, _, err := m.create(ctx, s, name, m.looped)
 	if err == nil && m.engine.lacks(ctx, id, "/bin/sh") {
-		if _, err = m.engine.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true, RemoveVolumes: true}); err == nil {
+		if err = m.engine.discard(ctx, id); err == nil {
 			id, _, err = m.create(ctx, s, name, m.shared)
 		}
 	}

@@ -154,7 +154,7 @@ func (b *Backend) discard(ctx context.Context, k kept) error {
 		if !strings.HasPrefix(nameOf(c), k.key+".") {
 			continue
 		}
-		_, err := b.engine.ContainerRemove(ctx, c.ID, client.ContainerRemoveOptions{Force: true})
+		err := b.engine.discard(ctx, c.ID)
 		if err != nil && !errdefs.IsNotFound(err) && !errdefs.IsConflict(err) {
 			return err
 		}

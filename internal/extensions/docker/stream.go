@@ -138,7 +138,7 @@ func (b *Backend) retrieve(ctx context.Context, image, name string, labels map[s
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 		defer cancel()
-		_, _ = b.engine.ContainerRemove(ctx, made.ID, client.ContainerRemoveOptions{Force: true})
+		_ = b.engine.discard(ctx, made.ID)
 	}()
 	r, err := b.engine.CopyFromContainer(ctx, made.ID, client.CopyFromContainerOptions{SourcePath: "/" + pieces})
 	if err != nil {

@@ -80,8 +80,7 @@ func (m *making) inRoom(ctx context.Context, do func() error) error {
 func (m *making) leaveRoom(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 	defer cancel()
-	_, err := m.engine.ContainerRemove(ctx, id, client.ContainerRemoveOptions{Force: true})
-	return err
+	return m.engine.discard(ctx, id)
 }
 
 // room refuses a sandbox above the limit of the binding, or of the host's owner.

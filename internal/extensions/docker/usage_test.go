@@ -121,3 +121,25 @@ func TestADeadCreateKeepsNobodyOut(t *testing.T) { //nolint:paralleltest // it h
 		t.Error("what counted is still there")
 	}
 }
+
+// What only counts is made of the agent's image, and has its volumes.
+func TestWhatCountsLeavesNoVolume(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.config.Values["max_sandboxes"] = 4
+	b := s.open(t)
+	image := withVolumes(t, "mkdir /data", "/data")
+	var volume string
+	b.onStep = func(step string) {
+		if step == "agent" {
+			volume = docker(t, "inspect", "--format", "{{range .Mounts}}{{.Name}}{{end}}", nameRoom)
+		}
+	}
+	s.become(t, b, exttest.Spec(t, s.config, exttest.With(func(spec *extensions.Spec) { spec.Image = image })))
+	if volume == "" {
+		t.Fatal("what counted had no volume")
+	}
+	if left := docker(t, "volume", "ls", "--quiet", "--filter", "name="+volume); left != "" {
+		t.Errorf("the volume %s of what counted is left", left)
+	}
+}
