@@ -3,8 +3,10 @@ package composessh
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -255,6 +257,31 @@ func TestADamagedSnapshotIsRefused(t *testing.T) {
 	refused, _, err := b.Provision(t.Context(), spec)
 	if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), "damaged") || !refused.IsZero() {
 		t.Errorf("a record that was changed with its data: %v, handle %q", err, refused.Encode())
+	}
+}
+
+// What took the place of a snapshot on the disk of the host may have no end, and is not read.
+func TestWhatIsNoSnapshotIsNotRead(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	h := s.provision(t, b, s.spec(t))
+	for what, place := range map[string]func(file string) error{
+		"a file with a hole": func(file string) error { return os.Truncate(file, 1<<40) },
+		"a pipe":             func(file string) error { return errors.Join(os.Remove(file), exec.Command("mkfifo", file).Run()) },
+		"a link":             func(file string) error { return errors.Join(os.Remove(file), os.Symlink("/dev/zero", file)) },
+		"a folder":           func(file string) error { return errors.Join(os.Remove(file), os.Mkdir(file, 0o700)) },
+		"nothing":            os.Remove,
+	} {
+		k := s.keep(t, b, h, "")
+		must(t, place(filepath.Join(s.root, "snapshots", k.Handle.ID, "data")))
+		refused, _, err := b.Provision(t.Context(), s.spec(t, from(k)))
+		if !extensions.IsKind(err, extensions.KindInvalid) || !strings.Contains(err.Error(), "damaged") || !refused.IsZero() {
+			t.Errorf("restored from %s: %v, handle %q", what, err, refused.Encode())
+		}
+		if err := b.ReadSnapshot(t.Context(), k.Handle, io.Discard); !extensions.IsKind(err, extensions.KindInvalid) {
+			t.Errorf("read from %s: %v", what, err)
+		}
 	}
 }
 

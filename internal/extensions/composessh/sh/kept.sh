@@ -65,6 +65,20 @@ kept_take() {
 	[ "$value" = "$account" ] || fail conflict "the snapshot $snapshot belongs to the account $value"
 }
 
+# kept_data fails unless the data of the snapshot in at is the file that was made: what took its place may have no end.
+kept_data() {
+	get_from "$at/manifest" size
+	if [ -f "$at/data" ] && [ ! -h "$at/data" ]; then
+		# shellcheck disable=SC2046
+		set -- $(ls -ln -- "$at/data" 2>/dev/null </dev/null)
+		[ "${5-}" != "$value" ] || return 0
+		kept_damaged "it has ${5-no} bytes, not $value"
+	fi
+	kept_damaged 'its data is no file'
+}
+
+kept_damaged() { fail invalid "the snapshot $snapshot is damaged: $1" 'restore from another snapshot; this one cannot be repaired'; }
+
 kept_missing() { fail not_found "the snapshot $snapshot is not on the host" "look for it in $root/snapshots there"; }
 
 # answer_kept answers with the snapshot in at.

@@ -5,6 +5,7 @@ need_tools
 kept_clean
 exec </dev/null
 kept_take -s || kept_missing
+kept_data
 say '{"method":"read"}'
 code=0
 cat <"$at/data" || code=$?

@@ -10,6 +10,7 @@ origin_get() {
 	case $origin in
 	kept)
 		kept_take -s || kept_missing
+		kept_data
 		data=$at/data
 		get_from "$at/manifest" kind
 		origin_kind=$value
@@ -21,7 +22,7 @@ origin_get() {
 	esac
 	[ "$origin" = fork ] || {
 		digest_of "$data"
-		[ "$digest" = "$digest_want" ] || fail invalid "the snapshot $snapshot is damaged: its digest is $digest, not $digest_want" 'restore from another snapshot; this one cannot be repaired'
+		[ "$digest" = "$digest_want" ] || kept_damaged "its digest is $digest, not $digest_want"
 	}
 	parts_read
 	step found
