@@ -58,16 +58,23 @@ func written(t interface {
 
 var memos = []string{"", "byok_memo:ext.x", "infra_memo:ext.x"}
 
-// randomCharge is priced as a ledger prices: rounded half up, once.
+// randomCharge is priced as a ledger prices: rounded half up, once. Its amount is at most 10^18 nano-units, so a few of
+// them have a sum.
 func randomCharge(rt *rapid.T, i int) ledger.Charge {
 	unit := rapid.SampledFrom(meter.Units()).Draw(rt, "unit")
 	per, _, _ := meter.QuantaPerUnit(unit)
 	c := ledger.Charge{Segment: rapid.Int64Range(0, 2).Draw(rt, "segment"),
 		Component: fmt.Sprintf("%s:%d", rapid.SampledFrom([]string{"vcpu", "creation", "gpu", "surcharge", "new"}).Draw(rt, "component"), i),
 		Unit:      unit,
-		Quantity:  rapid.Int64Range(0, 1_000_000_000_000).Draw(rt, "quantity"), UnitPrice: rapid.Int64Range(0, 10_000_000_000).Draw(rt, "price"),
-		Currency: rapid.SampledFrom([]string{"EUR", "USD"}).Draw(rt, "currency"), Memo: rapid.SampledFrom(memos).Draw(rt, "memo"),
+		UnitPrice: rapid.Int64Range(0, 10_000_000_000).Draw(rt, "price"),
+		Currency:  rapid.SampledFrom([]string{"EUR", "USD"}).Draw(rt, "currency"), Memo: rapid.SampledFrom(memos).Draw(rt, "memo"),
 		Confidence: "estimated"}
+	most := new(big.Int).Mul(big.NewInt(1_000_000_000_000_000_000), big.NewInt(per*1000))
+	most.Div(most, big.NewInt(max(c.UnitPrice, 1)))
+	c.Quantity = rapid.Int64Range(0, 1_000_000_000_000).Draw(rt, "quantity")
+	if most.IsInt64() {
+		c.Quantity = min(c.Quantity, most.Int64())
+	}
 	n := new(big.Int).Mul(big.NewInt(c.Quantity), big.NewInt(c.UnitPrice))
 	n.Mul(n, big.NewInt(2)).Add(n, big.NewInt(per*1000)).Div(n, big.NewInt(2*per*1000))
 	c.Amount = n.Int64()

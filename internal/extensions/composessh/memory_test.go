@@ -126,13 +126,16 @@ func TestSecretsAsFilesAreInMemoryAndInNoRecord(t *testing.T) {
 	}
 }
 
-// holding lists the files below dir that hold one of the texts. What is a mount
-// of its own is looked at, too, unless it is memory.
+// holding lists the files below dir that hold one of the texts. It looks into
+// mounts, too, and not into files over 1 GiB: another test's may be a hole.
 func holding(dir string, texts ...string) []string {
 	var found []string
 	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.Type().IsRegular() {
 			return nil //nolint:nilerr // what goes while it is looked at
+		}
+		if info, err := d.Info(); err != nil || info.Size() > 1<<30 {
+			return nil //nolint:nilerr // as above
 		}
 		b, _ := os.ReadFile(path)
 		if slices.ContainsFunc(texts, func(text string) bool { return bytes.Contains(b, []byte(text)) }) {
@@ -186,8 +189,10 @@ func TestSecretsAsFilesAreReplaced(t *testing.T) {
 	if r := run(t, b, h, extensions.ExecRequest{Shell: "cat /run/secrets/TOKEN"}); string(r.Stdout) != "second" {
 		t.Errorf("inside is %q", r.Stdout)
 	}
-	if held := holding("/dev/shm", "former-canary"); len(held) > 0 {
-		t.Errorf("the former value is in %q", held)
+	for _, dir := range append(s.folders(t), s.root) {
+		if held := holding(dir, "former-canary"); len(held) > 0 {
+			t.Errorf("the former value is in %q", held)
+		}
 	}
 }
 
