@@ -2,6 +2,7 @@ package hostlease
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -108,6 +109,33 @@ rm -r "$box"
 unlock_sandbox
 echo 'goes on without its folder'
 `, "no file 2\nfirst 0\nheld\nalive create\nanother process of the same number\nfree\ngone 2\ngoes on without its folder")
+}
+
+// Ten scripts that begin together would each read the loop's text, and look who they are, to find that one runs.
+func TestOfScriptsThatBeginTogetherOneStartsTheLoop(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat("/run/systemd/system"); err == nil {
+		t.Skip("systemd starts the loop here")
+	}
+	inShells(t, []string{"timer"}, `
+use_root
+mkdir -p -m 0700 "$root"
+mkfifo "$root/ran"
+printf '%s\n' 'echo $$ >"$root/ran"; exec sleep 600' >"$root/loop"
+exec 3<>"$root/ran"
+timer_start "$root/loop"
+read -r first <&3
+started=$!
+for _ in 1 2 3; do timer_start "$root/loop"; done
+[ "$!" = "$started" ] && echo one
+kill "$first"
+until flock -n "$root/reaper.lock" true; do sleep 0.1; done
+timer_start "$root/loop"
+read -r second <&3
+kill -0 "$second" && [ "$first" != "$second" ] && echo "$timer"
+kill "$second"
+[ ! -e /proc/self/fd/7 ] && echo closed
+`, "one\nsession\nclosed")
 }
 
 // leaseTry says what is left of the lease in box, in the words of the tests below.

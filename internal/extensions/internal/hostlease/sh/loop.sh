@@ -187,7 +187,7 @@ look() {
 }
 
 main() {
-	command exec 7>>"$root/reaper.lock" || exit 0
+	[ "$root/reaper.lock" -ef /proc/self/fd/7 ] || command exec 7>>"$root/reaper.lock" || exit 0
 	flock -n 7 || exit 0
 	cd / || exit 0
 	read_stat $$

@@ -2,7 +2,8 @@
 # them, words.
 
 # timer_start FILE installs FILE, the text of the loop, and makes sure that a loop runs. It sets timer to what keeps it
-# alive: systemd, systemd-user or session. A second loop finds the first one's lock and ends.
+# alive: systemd, systemd-user or session. A second loop finds the first one's lock and ends. Of scripts that begin together
+# as sessions, one starts the loop: it passes its lock on.
 timer_start() {
 	[ "$1" = "$root/reaper.sh" ] || cmp -s "$1" "$root/reaper.sh" || { cp "$1" "$root/reaper.$$" && mv -f "$root/reaper.$$" "$root/reaper.sh"; } ||
 		fail exhausted "the file $root/reaper.sh cannot be written" 'free some disk space on the host'
@@ -23,8 +24,13 @@ timer_start() {
 			timer_by systemd-user systemd-run --user && return 0
 	fi
 	timer=session
-	# Open descriptors would keep the connection and the locks.
-	root=$root timer=session setsid sh "$root/reaper.sh" </dev/null >/dev/null 2>&1 3>&- 4>&- 5>&- 6>&- 7>&- 8>&- 9>&- &
+	if { command exec 7>>"$root/reaper.lock"; } 2>/dev/null && ! flock -n 7; then
+		exec 7>&-
+		return 0
+	fi
+	# Other open descriptors would keep the connection and the locks.
+	root=$root timer=session setsid sh "$root/reaper.sh" </dev/null >/dev/null 2>&1 3>&- 4>&- 5>&- 6>&- 8>&- 9>&- &
+	exec 7>&-
 }
 
 # timer_by NAME COMMAND… starts the loop as a transient service.
