@@ -77,7 +77,7 @@ func (p *payload) write(ctx context.Context, to io.Writer) error {
 	}
 	relay := tarstream.NewDenseRelay(to, tarbox.MaxFilled) // the host's tar may know no sparse files
 	for _, t := range p.trees {
-		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: t.name + "/", Mode: 0o755}); err != nil {
+		if err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: t.name + "/", Mode: mode(t.name+"/", 0o755)}); err != nil {
 			return err
 		}
 		if err := copyTree(ctx, relay, t); err != nil {
@@ -94,10 +94,10 @@ func writeFiles(w *tar.Writer, files []payloadFile) error {
 	for _, f := range files {
 		h := &tar.Header{Typeflag: tar.TypeReg, Name: f.name, Size: int64(len(f.data)), Mode: 0o600}
 		if strings.Contains(f.name, "/") { // in a tree, which the containers' users read
-			h.Mode = 0o644
+			h.Mode = mode(f.name, 0o644)
 		}
 		if strings.HasSuffix(f.name, "/") {
-			h.Typeflag, h.Mode = tar.TypeDir, 0o755
+			h.Typeflag, h.Mode = tar.TypeDir, mode(f.name, 0o755)
 		}
 		if err := w.WriteHeader(h); err != nil {
 			return err
@@ -107,6 +107,20 @@ func writeFiles(w *tar.Writer, files []payloadFile) error {
 		}
 	}
 	return nil
+}
+
+// mode returns the mode on the host of an entry that has mode m where it comes from. The workspace is open to all users of
+// the containers, but for files that are not for everybody.
+func mode(name string, m int64) int64 {
+	switch {
+	case !strings.HasPrefix(name, "workspace/"):
+		return m & 0o755
+	case strings.HasSuffix(name, "/"):
+		return 0o777
+	case m&0o004 != 0:
+		return m&0o777 | 0o666
+	}
+	return m & 0o777
 }
 
 // copyTree moves the entries of a source below the tree's name. It drops owners and all times but the file's
@@ -140,11 +154,13 @@ func copyTree(ctx context.Context, w *tarstream.Relay, t payloadTree) error {
 		if skip || long.holds(t.name+"/", name) {
 			continue
 		}
-		out := tar.Header{Typeflag: h.Typeflag, Name: t.name + "/" + name, Mode: h.Mode & 0o777, Linkname: h.Linkname,
-			ModTime: h.ModTime.Truncate(time.Second)}
+		out := tar.Header{Typeflag: h.Typeflag, Name: t.name + "/" + name, Linkname: h.Linkname, ModTime: h.ModTime.Truncate(time.Second)}
+		if h.Typeflag == tar.TypeDir {
+			out.Name += "/"
+		}
+		out.Mode = mode(out.Name, h.Mode)
 		switch h.Typeflag {
 		case tar.TypeDir:
-			out.Name += "/"
 		case tar.TypeReg, tar.TypeSymlink:
 		default:
 			return extensions.Errorf(extensions.KindInvalid, "%q is not a file, folder or link", h.Name)

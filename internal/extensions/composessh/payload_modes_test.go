@@ -1,9 +1,12 @@
 package composessh
 
 import (
+	"archive/tar"
+	"bytes"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -40,15 +43,34 @@ func (s *site) modes(t testing.TB) (open []string) {
 	return open
 }
 
+// withModes is a source of empty files and folders, each "NAME MODE".
+func withModes(t testing.TB, entries ...string) folder {
+	t.Helper()
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, entry := range entries {
+		name, octal, _ := strings.Cut(entry, " ")
+		mode, err := strconv.ParseInt(octal, 8, 64)
+		must(t, err)
+		kind := byte(tar.TypeReg)
+		if strings.HasSuffix(name, "/") {
+			kind = tar.TypeDir
+		}
+		must(t, w.WriteHeader(&tar.Header{Typeflag: kind, Name: name, Mode: mode}))
+	}
+	must(t, w.Close())
+	return folder{b.Bytes()}
+}
+
 func TestOnlyTheLoginReadsASandboxsFolder(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	b := s.open(t)
 	one := s.spec(t, exttest.WithSecret("TOKEN", "secret"), exttest.With(func(sp *extensions.Spec) { sp.Instructions = "Be kind." }))
-	two := s.stack(t, threeServices, exttest.With(func(sp *extensions.Spec) {
+	two := s.stack(t, strings.Replace(threeServices, `["data:/data"]`, `["data:/data", "./made/here:/here"]`, 1), exttest.With(func(sp *extensions.Spec) {
 		sp.Instructions = "Be kind."
 		sp.Compose.Bundle, sp.Compose.BundleSource = "bundle", sp.Workspace.Source
-		sp.Workspace.Source = newFolder(t, map[string]string{"page": "hello"})
+		sp.Workspace.Source = withModes(t, "page 644", "run 755", "own 600", "below/ 700", "below/a/ 755", "below/a/tool 701")
 	}))
 	for _, spec := range []extensions.Spec{one, two} {
 		h := s.provision(t, b, spec)
@@ -62,14 +84,14 @@ func TestOnlyTheLoginReadsASandboxsFolder(t *testing.T) {
 	if open := s.modes(t); len(open) > 0 {
 		t.Errorf("open to others: %s", strings.Join(open, "\n"))
 	}
-	info, err := os.Stat(filepath.Join(s.root, string(two.ID), "workspace", "page"))
-	must(t, err)
-	if info.Mode().Perm() != 0o666 {
-		t.Errorf("the workspace's file is %s", info.Mode())
-	}
-	info, err = os.Stat(filepath.Join(s.root, string(two.ID), "bundle", "compose.yaml"))
-	must(t, err)
-	if info.Mode().Perm() != 0o644 {
-		t.Errorf("the bundle's file is %s", info.Mode())
+	for at, want := range map[string]fs.FileMode{"workspace": 0o777, "workspace/page": 0o666, "workspace/run": 0o777, "workspace/own": 0o600,
+		"workspace/below": 0o777, "workspace/below/a": 0o777, "workspace/below/a/tool": 0o701, "workspace/.sandboxer": 0o777,
+		"workspace/.sandboxer/instructions.md": 0o666, "bundle": 0o755, "bundle/compose.yaml": 0o644, "bundle/made": 0o755,
+		"bundle/made/here": 0o755} {
+		info, err := os.Stat(filepath.Join(s.root, string(two.ID), at))
+		must(t, err)
+		if info.Mode().Perm() != want {
+			t.Errorf("%s is %s, not %s", at, info.Mode(), want)
+		}
 	}
 }

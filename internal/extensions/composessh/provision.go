@@ -172,10 +172,15 @@ func (p *plan) pack(ctx context.Context) error {
 	return p.payload.measure(ctx)
 }
 
+// folders returns the entries of folders below base, with those around them: what an archiver makes unasked is open to all.
 func folders(base string, names []string) []payloadFile {
-	list := make([]payloadFile, 0, len(names))
+	var list []payloadFile
 	for _, n := range names {
-		list = append(list, payloadFile{name: base + strings.Trim(n, "/") + "/"})
+		at := base
+		for part := range strings.SplitSeq(strings.Trim(n, "/"), "/") {
+			at += part + "/"
+			list = append(list, payloadFile{name: at})
+		}
 	}
 	return list
 }

@@ -37,7 +37,7 @@ leave_host() {
 	leave_root
 }
 
-# receive takes the payload, with exactly the announced length and digest, and waits for the caller to confirm that it
+# receive takes the payload, which has the modes that its files are to have, with exactly the announced length and digest, and waits for the caller to confirm that it
 # is still there.
 receive() {
 	head -c "$payload_size" >"$box/payload" 2>/dev/null || fail exhausted "the payload cannot be stored in $box" 'free some disk space on the host'
@@ -47,7 +47,7 @@ receive() {
 		[ "$(($(wc -c <"$box/payload")))" = "$payload_size" ] || fail interrupted 'the payload did not arrive completely' 'try again'
 		[ -z "$digest" ] || fail interrupted 'the payload arrived damaged' 'try again'
 	}
-	(umask 022 && tar -xf "$box/payload" -C "$box") 2>"$box/tar.log" </dev/null || fail exhausted "the payload cannot be unpacked in $box: $(tail -n 1 "$box/tar.log")" 'free some disk space on the host'
+	(umask 0 && tar -xf "$box/payload" -C "$box") 2>"$box/tar.log" </dev/null || fail exhausted "the payload cannot be unpacked in $box: $(tail -n 1 "$box/tar.log")" 'free some disk space on the host'
 	rm -f "$box/payload" "$box/tar.log"
 	step filled
 	[ -z "${origin-}" ] || origin_get
@@ -56,11 +56,6 @@ receive() {
 	[ "$go" = go ] || fail interrupted 'the caller disconnected before anything was started' 'try again'
 }
 
-# open_up opens the workspace to other users of the containers; the folder around it is closed to everybody else on the
-# host.
-open_up() {
-	[ -d "$box/workspace" ] || mkdir "$box/workspace"
-	# By relative names: an absolute one may be longer than a call accepts.
-	(cd "$box/workspace" && find . '(' -type d -exec chmod a+rwx '{}' + ')' -o '(' -type f -perm -004 -exec chmod a+rw '{}' + ')' </dev/null)
-	[ ! -d "$box/bundle" ] || chmod a+rx "$box/bundle"
-}
+# open_up makes the workspace if none was sent. Like one that was, it is open to all users of the containers; the folder
+# around it is closed to everybody else on the host.
+open_up() { [ -d "$box/workspace" ] || mkdir -m 0777 "$box/workspace"; }
