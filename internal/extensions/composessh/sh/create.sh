@@ -114,17 +114,18 @@ adopt() {
 # finish waits until the stack is ready, records that and answers.
 finish() {
 	if [ "$stage" != adopting ]; then
-		await_services "$(limit_left)" || fail_services $?
+		limit_left
+		await_services "$limit_rest" || fail_services $?
 		hand_over
-		read_clock
+		limit_left
 		probe_since=$uptime
-		probe_rest=$(limit_left)
-		[ "$probe_limit" -lt "$probe_rest" ] || probe_limit=$probe_rest
+		[ "$probe_limit" -lt "$limit_rest" ] || probe_limit=$limit_rest
 		await_probe "$probe_limit"
 		case $? in
 		0)
 			[ -n "${probe_kind-}" ] || await_looked=1
-			await_settled "$(limit_left)" || fail_services $?
+			limit_left
+			await_settled "$limit_rest" || fail_services $?
 			note_ready
 			;;
 		2) fail_services 1 ;;
@@ -134,7 +135,10 @@ finish() {
 	fi
 	unlock_sandbox
 	ids=$id
-	answer_with "\"adopted\":$adopted,\"deny_proof\":$(json_string "${deny_proof-}"),\"engine_seen\":$(json_string "${noted-}"),"
+	json_text "${deny_proof-}"
+	proof=$json
+	json_text "${noted-}"
+	answer_with "\"adopted\":$adopted,\"deny_proof\":$proof,\"engine_seen\":$json,"
 	exit 0
 }
 
@@ -143,20 +147,20 @@ finish() {
 record() {
 	timer_start "$box/reaper.sh"
 	read_clock
+	lease_clock=$(date +%s)
 	lease_write "$remaining" "$until" "$generation" version 1 id "$id" account "$account" generation "$generation" spec_hash "$spec_hash" name "$name" host "$host" state making \
 		service "$service_default" mount "$mount" access "$access" mode "$mode" networks "$networks" expect "$expect" long "$long" oneshot "$oneshot" jobs "$jobs" joins "$joins" \
-		publish "$publish" entrypoint "$entrypoint" clock_caller "$((now_ms + (uptime - started) * 10))" clock_uptime "$uptime" clock_boot "$boot" clock_wall "$(date +%s)" \
+		publish "$publish" entrypoint "$entrypoint" clock_caller "$((now_ms + (uptime - started) * 10))" clock_uptime "$uptime" clock_boot "$boot" clock_wall "$lease_clock" \
 		grace "$grace" engine "$engine" engine_id "$engine_id" idle "$idle" timer "$timer"
 	stage=recorded
 	step recorded
 }
 
-# limit_left prints the rest of limit in 1/100 s, at least one second.
+# limit_left sets limit_rest to the rest of limit in 1/100 s, at least one second.
 limit_left() {
 	read_clock
 	limit_rest=$((limit * 100 - (uptime - started)))
 	[ "$limit_rest" -ge 100 ] || limit_rest=100
-	echo "$limit_rest"
 }
 
 # up starts the stack with its secrets, within the rest of limit.
@@ -243,10 +247,10 @@ data '*)
 }
 
 compose_do() {
-	up_limit=$(limit_left)
+	limit_left
 	set -- up "$1" --no-build --quiet-pull
 	[ ! -f "$box/restored.json" ] || set -- -f "$box/restored.json" "$@"
-	compose_command "$((up_limit / 100 + 1))" --ansi never -p "$id" --project-directory "$box" --env-file /dev/null \
+	compose_command "$((limit_rest / 100 + 1))" --ansi never -p "$id" --project-directory "$box" --env-file /dev/null \
 		-f "$model" "$@" >"$box/up.log" 2>&1
 	up_code=$?
 }

@@ -7,15 +7,13 @@
 # of ours.
 check_engine() {
 	engine_started
-	engine_known || {
+	noted=${engine_seen-}
+	engine_counts "$noted" || engine_known || {
 		{ command exec 5>>"$root/engine.lock"; } 2>/dev/null && flock -w 30 5
 		engine_known || {
-			noted=${engine_seen-}
-			engine_counts "$noted" || {
-				ask_engine
-				judge_engine
-				noted=$(engine_note)
-			}
+			ask_engine
+			judge_engine
+			noted=$(engine_note)
 			{ printf '%s\n' "$noted" >"$root/engine.$$" && mv -f "$root/engine.$$" "$root/engine"; } 2>/dev/null
 		}
 		exec 5>&-

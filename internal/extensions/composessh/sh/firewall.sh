@@ -32,12 +32,16 @@ as_root() {
 
 # deny_parents NAME… makes devices that lead nowhere; false with deny_found.
 deny_parents() {
-	# shellcheck disable=SC2016
-	deny_found=$(as_root sh -c 'for name; do
-		[ -e "/sys/class/net/$name" ] || ip link add "$name" type dummy 2>/dev/null || ip link add "$name" type ifb || exit
-		ip link set dev "$name" up || exit
-	done' sh "$@" 2>&1 </dev/null)
+	login_known
+	deny_found=$(if [ "$root_login" = 0 ]; then eval "$parents_job"; else as_root sh -c "$parents_job" sh "$@"; fi 2>&1 </dev/null)
 }
+
+# An engine that cannot make a dummy rarely has a kernel that can.
+# shellcheck disable=SC2016
+parents_job='for name; do
+	[ -e "/sys/class/net/$name" ] || ip link add "$name" type ifb 2>/dev/null || ip link add "$name" type dummy || exit
+	ip link set dev "$name" up || exit
+done'
 
 # deny_up gives the rendered networks what they need on this host.
 deny_up() {
@@ -61,7 +65,11 @@ deny_up() {
 # deny_device INDEX sets device to the name of a network's device: at most 15 bytes.
 deny_device() {
 	device=${id#sbx-}
-	device=sp${device%"${device#???????????}"}${1:+$(printf '%x' "$1")}
+	device=sp${device%"${device#???????????}"}
+	case $1 in
+	'' | [0-9]) device=$device$1 ;;
+	*) device=$device$(printf '%x' "$1") ;;
+	esac
 }
 
 deny_down() {

@@ -1,51 +1,63 @@
 # Looks at sandboxes: the common part of the answers of create, wait and status.
 
-# look_at ID … prints the records of these sandboxes as text: "box ID", then the manifest's lines, "lease.until", "walls"
-# if those of a guarded one are gone, and "busy OPERATION" while an operation works on one that is not ready.
+# look_at ID … sets records to those of these sandboxes: "box ID", then the manifest's lines, "lease.until", "walls" if
+# those of a guarded one are gone, and "busy OPERATION" while an operation works on one that is not ready.
 look_at() {
+	records=
 	for look_id; do
 		box=$root/$look_id
 		[ -d "$box" ] || continue
-		printf 'box %s\nfolder=%s\n' "$look_id" "$box"
-		look_state=
+		look_record= look_state=
+		look_add "box $look_id
+folder=$box"
 		if [ -f "$box/manifest" ]; then
 			while IFS= read -r line; do
-				printf '%s\n' "$line"
+				look_add "$line"
 				case $line in
 				state=*) look_state=${line#*=} ;;
 				guard_bridges=*)
 					for device in ${line#*=}; do
-						[ -e "/sys/class/net/$device" ] || printf 'walls=its bridge %s is gone\n' "$device"
+						[ -e "/sys/class/net/$device" ] || look_add "walls=its bridge $device is gone"
 					done
 					;;
 				esac
 			done <"$box/manifest"
 		fi
-		case " ${unwalled-} " in *" $look_id "*) printf 'walls=its firewall rules are missing and could not be put back\n' ;; esac
+		case " ${unwalled-} " in *" $look_id "*) look_add 'walls=its firewall rules are missing and could not be put back' ;; esac
 		if [ -f "$box/lease" ]; then
 			while IFS= read -r line; do
-				case $line in until=* | generation=*) printf 'lease.%s\n' "$line" ;; esac
+				case $line in until=* | generation=*) look_add "lease.$line" ;; esac
 			done <"$box/lease"
 		fi
-		! get_from "$box/idle" since_ms || printf 'idle_since=%s\n' "$value"
-		if lease_left; then
-			printf 'left=%s\n' "$left"
-		fi
-		case $look_state in ready | expired) continue ;; esac
-		read_holder
-		if [ -n "$holder_pid" ] && holder_lives; then
-			printf 'busy %s\n' "${holder_op:-?}"
-		elif [ -e "$box/lock" ] && ! flock -n "$box/lock" true 2>/dev/null </dev/null; then
-			printf 'busy ?\n'
-		fi
+		! get_from "$box/idle" since_ms || look_add "idle_since=$value"
+		! lease_left || look_add "left=$left"
+		case $look_state in
+		ready | expired) ;;
+		*)
+			read_holder
+			if [ -n "$holder_pid" ] && holder_lives; then
+				look_add "busy ${holder_op:-?}"
+			elif [ -e "$box/lock" ] && ! flock -n "$box/lock" true 2>/dev/null </dev/null; then
+				look_add 'busy ?'
+			fi
+			;;
+		esac
+		records=$records$look_record
 	done
+}
+
+# look_add LINE adds a line to look_record, that of one sandbox: those of all are too long to be copied with every line.
+look_add() {
+	look_record="$look_record$1
+"
 }
 
 # answer_with EXTRA answers with the containers, the records of the ids in the variable ids, and EXTRA: members of a JSON
 # object ending in a comma, or nothing.
 answer_with() {
 	looked
-	answer "{$1$looked\"warnings\":$(json_string "$warnings")}"
+	json_text "$warnings"
+	answer "{$1$looked\"warnings\":$json}"
 }
 
 # looked sets looked to those members of an answer. It asks for health checks only if one fails.
@@ -62,9 +74,14 @@ looked() {
 		;;
 	esac
 	# shellcheck disable=SC2086
-	records=$(look_at $ids)
+	look_at $ids
 	exits_of "$records"
-	looked="\"containers\":[$containers],\"records\":$(json_string "$records"),\"health\":$(json_string "$health"),\"exits\":$(json_string "$exits"),"
+	json_text "$records"
+	looked="\"containers\":[$containers],\"records\":$json,"
+	json_text "$health"
+	looked="$looked\"health\":$json,"
+	json_text "$exits"
+	looked="$looked\"exits\":$json,"
 }
 
 # health_of CONTAINER … sets health to the last checks of each: lines with the container, the exit code and the check's

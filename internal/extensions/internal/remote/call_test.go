@@ -158,7 +158,7 @@ func TestJSONStringInAnySh(t *testing.T) {
 	t.Parallel()
 	texts := []string{"", "plain", "\n", "a\n\nb\n", `"\`, "\t\r\b\f\x01\x1f\x7f", "é€😀", "\xff\xc3", "-n", "-e x", "%s\\n", "$(id)`id`${x}",
 		"'", "''", "a'b'", " ", "*",
-		strings.Repeat("line \"q\"\n", 3000)}
+		strings.Repeat("line \"q\"\n", 3000), strings.Repeat("line\n", 1000), strings.Repeat("line\n", 3000) + "end"}
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 40 {
 		b := make([]byte, random.IntN(60))

@@ -20,8 +20,24 @@ progress() {
 	printf '%s %s\n' "$_sbx_t" "$*" >&2 2>/dev/null || :
 }
 
-# json_string [text]: prints text, or stdin without its last newline, as a JSON string. It passes bytes that are not UTF-8;
-# the reader replaces them.
+# json_text text: sets json to text as a JSON string. It passes bytes that are not UTF-8; the reader replaces them. Of
+# special characters, most texts have only newlines, and a short one needs no other program.
+json_text() {
+	json= _sbx_plain= _sbx_rest=$1
+	while [ "${#1}" -le 8192 ]; do
+		_sbx_line=${_sbx_rest%%'
+'*}
+		[ "$_sbx_line" != "$_sbx_rest" ] || break
+		json="$json$_sbx_line\\n" _sbx_plain=$_sbx_plain$_sbx_line
+		_sbx_rest=${_sbx_rest#"$_sbx_line"?}
+	done
+	case $_sbx_plain$_sbx_rest in
+	*[\"\\[:cntrl:]]*) json=\"$(printf '%s\n' "$1" | _sbx_escape)\" ;;
+	*) json=\"$json$_sbx_rest\" ;;
+	esac
+}
+
+# json_string [text]: prints text, or stdin without its last newline, as a JSON string.
 json_string() {
 	if [ $# -eq 0 ]; then
 		printf '"'
@@ -29,14 +45,8 @@ json_string() {
 		printf '"'
 		return
 	fi
-	case $1 in
-	*[\"\\[:cntrl:]]*)
-		printf '"'
-		printf '%s\n' "$1" | _sbx_escape
-		printf '"'
-		;;
-	*) printf '"%s"' "$1" ;;
-	esac
+	json_text "$1"
+	printf '%s' "$json"
 }
 
 # A sed per line, and a tr to join them: linear in the input. _sbx_sed comes with the script.

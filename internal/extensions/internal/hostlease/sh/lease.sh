@@ -8,12 +8,13 @@
 # as words: it decides if the lease was removed, or truncated by a loss of power.
 
 # lease_write REMAINING UNTIL GENERATION [KEY VALUE …] writes the lease, and these keys of the manifest with it; REMAINING
-# (1/100 s) counts from started, the uptime at which this script began. On a full disk both stay as they were.
+# (1/100 s) counts from started, the uptime at which this script began. lease_clock is the time (s) by the wall clock if the
+# caller has just read it. On a full disk both stay as they were.
 lease_write() {
 	read_clock
 	lease_left=$(($1 - (uptime - started)))
 	[ "$lease_left" -ge 0 ] || lease_left=0
-	lease_wall=$(($(date +%s) + (lease_left + 99) / 100))
+	lease_wall=$((${lease_clock:-$(date +%s)} + (lease_left + 99) / 100))
 	printf 'boot=%s\nend=%s\nwall=%s\nremaining=%s\nuntil=%s\ngeneration=%s\n' "$boot" "$((started + $1))" "$lease_wall" "$lease_left" "$2" "$3" >"$box/lease.new" || {
 		rm -f "$box/lease.new"
 		fail exhausted "the lease $box/lease cannot be written" 'free some disk space on the host'

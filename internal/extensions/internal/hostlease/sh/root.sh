@@ -19,7 +19,7 @@ check_root() {
 	# The folders that links lead to count, and so do those of the links.
 	root_real=$(cd -P -- "$root_near" 2>/dev/null && pwd -P)
 	[ -z "$root_real" ] || [ "$root_real" = "$root_near" ] || places_above "$root_real/."
-	: "${root_login:=$(id -u)}"
+	login_known
 	glob_off
 	IFS='
 '
@@ -32,6 +32,15 @@ check_root() {
 	done
 	IFS=$blanks
 	glob_on
+}
+
+# login_known sets root_login, the user id of this login.
+login_known() {
+	[ -z "${root_login-}" ] || return 0
+	while read -r root_key _ root_value _; do
+		[ "$root_key" != Uid: ] || { root_login=$root_value && break; }
+	done 2>/dev/null </proc/self/status
+	: "${root_login:=$(id -u)}"
 }
 
 # places_above PATH adds the existing folders above it to root_places, one per line.
