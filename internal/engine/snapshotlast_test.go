@@ -68,6 +68,14 @@ func newEnders(t *testing.T) *enders {
 	return e
 }
 
+// lose lets the answer to a snapshot be lost; what it ended takes no other.
+func (e *enders) lose() {
+	e.after = func() error {
+		e.after = func() error { return extensions.Errorf(extensions.KindNotFound, "it has ended") }
+		return extensions.Errorf(extensions.KindIndeterminate, "lost")
+	}
+}
+
 var permitted = engine.SnapshotRequest{Name: "kept", Retention: "30d", AllowEnd: true}
 
 // settled demands that a sandbox was ended by its snapshot, with its cost, and that only the snapshot is left.
@@ -128,7 +136,7 @@ func TestASandboxThatItsSnapshotEndedIsSettledAndItsNameFree(t *testing.T) {
 	for name, broken := range map[string]func(e *enders) context.Context{
 		"taken": func(e *enders) context.Context { return e.t.Context() },
 		"the answer is lost": func(e *enders) context.Context {
-			e.after = func() error { return extensions.Errorf(extensions.KindIndeterminate, "lost") }
+			e.lose()
 			return e.t.Context()
 		},
 		"the answer to its end is lost": func(e *enders) context.Context {
@@ -233,7 +241,7 @@ func TestALastSnapshotOfWhichNothingIsKnownIsFinishedLater(t *testing.T) {
 	t.Parallel()
 	e := newEnders(t)
 	s := e.create(engine.Request{Name: "one"})
-	e.after = func() error { return extensions.Errorf(extensions.KindIndeterminate, "lost") }
+	e.lose()
 	e.blind = extensions.Errorf(extensions.KindUnauthorized, "not now")
 	kept, err := e.Snapshot(t.Context(), s.Receipt, permitted)
 	if err == nil || kept.ID == "" || extensions.RemedyOf(err) == "" {

@@ -9,13 +9,14 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
-// Snapshot keeps a checkpoint of the sandbox id.
+// Snapshot keeps a checkpoint of a sandbox. It asks again after a lost answer: what a place has made may be known to it by nothing but
+// the key of the request.
 func (b *Backend) Snapshot(ctx context.Context, h extensions.Handle, spec extensions.SnapshotSpec) (made extensions.Snapshot, err error) {
 	x, err := power[extensions.Snapshotter](b, extensions.PowerSnapshot)
 	if err != nil {
 		return made, err
 	}
-	c := call{op: "snapshot", id: h.ID, timeout: timeoutProvision, patience: patienceChange}
+	c := call{op: "snapshot", id: h.ID, timeout: timeoutProvision, patience: patienceChange, repeatable: true}
 	err = b.call(ctx, c, func(ctx context.Context) (err error) {
 		made, err = x.Snapshot(ctx, h, spec)
 		return err

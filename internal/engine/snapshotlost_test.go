@@ -1,0 +1,48 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/daytonatest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/e2btest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/grpctest"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/vercel/verceltest"
+)
+
+// A vendor whose answer to a snapshot is lost is asked for it again: it makes no second one, and what it made is known.
+func TestALostAnswerToASnapshotLeavesNothingThatNobodyKnows(t *testing.T) {
+	t.Parallel()
+	takesLong(t)
+	vendors := []string{"daytona", "e2b", "modal", "vercel"}
+	profiles := map[string]string{}
+	for _, v := range vendors {
+		profiles[v] = "extension: ext." + v + "\n" + denied
+	}
+	m := newMarket(t, profiles)
+	m.daytona.Inject(daytonatest.Fault{On: "POST /sandbox/{sandboxIdOrName}/snapshot", When: daytonatest.After})
+	m.e2b.Inject(e2btest.Fault{On: "POST /sandboxes/{sandboxID}/snapshots", When: e2btest.After})
+	m.modal.Inject(grpctest.Fault{On: "TaskSnapshotFilesystem", When: grpctest.After})
+	m.vercel.Inject(verceltest.Fault{On: "POST /v2/sandboxes/sessions/{sessionId}/snapshot", When: verceltest.After})
+	made := map[string]func() int{
+		"daytona": func() int { return len(m.daytona.Snapshots()) },
+		"e2b":     func() int { return len(m.e2b.Snapshots()) },
+		"modal":   func() int { return len(m.modal.Snapshots()) },
+		"vercel":  func() int { return len(m.vercel.Snapshots()) },
+	}
+	for _, v := range vendors {
+		s := m.create(engine.Request{Profile: "profile." + v, Name: v})
+		kept, err := m.Snapshot(t.Context(), s.Receipt, engine.SnapshotRequest{AllowEnd: v == "vercel", Retention: "1h"})
+		if err != nil || made[v]() != 1 {
+			t.Errorf("%s: %v; it has %d", v, err, made[v]())
+		}
+		if err == nil {
+			if _, err := m.DeleteSnapshot(t.Context(), kept, false); err != nil || made[v]() != 0 {
+				t.Errorf("%s: %v; it still has %d", v, err, made[v]())
+			}
+		}
+		if v != "vercel" {
+			m.end(s)
+		}
+	}
+}
