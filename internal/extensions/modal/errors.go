@@ -54,7 +54,7 @@ func effect(method string) bool {
 }
 
 // throttled reads when the vendor wants to be asked again.
-func throttled(st *status.Status) (time.Duration, bool) {
+func throttled(_ string, st *status.Status) (time.Duration, bool) {
 	for _, d := range st.Details() {
 		if p, ok := d.(*pb.RPCRetryPolicy); ok {
 			return time.Duration(max(float64(p.GetRetryAfterSecs()), 0.1) * float64(time.Second)), true

@@ -1,6 +1,13 @@
 package openshell
 
-import "github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell/internal/gateway"
+import (
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/openshell/internal/gateway"
+)
 
 // effect reports the calls whose lost answer leaves open whether something was done. What the gateway's codes mean is decided
 // by package grpcline.
@@ -11,4 +18,10 @@ func effect(method string) bool {
 		return true
 	}
 	return false
+}
+
+// throttled reports a gateway that has no time. Only a sandbox that starts takes room.
+func throttled(method string, st *status.Status) (time.Duration, bool) {
+	starts := method == gateway.OpenShell_CreateSandbox_FullMethodName || method == gateway.OpenShell_StartSandbox_FullMethodName
+	return 0, st.Code() == codes.ResourceExhausted && !starts
 }

@@ -66,6 +66,28 @@ func TestWhatACreateHears(t *testing.T) {
 	}
 }
 
+// What takes no room cannot want for it: a gateway that refuses it has no time now.
+func TestAGatewayThatLimitsCallsIsNotFull(t *testing.T) {
+	t.Parallel()
+	cfg := at(t)
+	g, b := gatewayOf(cfg), open(t, cfg)
+	spec := exttest.Spec(t, cfg)
+	h, _, err := b.Provision(t.Context(), spec)
+	must(t, err)
+	for method, do := range map[string]func() error{
+		"GetSandbox":    func() error { _, err := b.Find(t.Context(), spec.ID); return err },
+		"ListSandboxes": func() error { _, err := b.Status(t.Context(), nil); return err },
+		"DeleteSandbox": func() error { _, err := b.Teardown(t.Context(), h); return err },
+	} {
+		g.Inject(grpctest.Fault{On: method, Err: status.Error(codes.ResourceExhausted, "too many requests")})
+		if err := do(); !extensions.IsKind(err, extensions.KindUnavailable) || extensions.RemedyOf(err) == "" {
+			t.Errorf("%s: %v", method, err)
+		}
+	}
+	_, err = b.Teardown(t.Context(), h)
+	must(t, err)
+}
+
 func elsewhere(answer proto.Message) {
 	answer.(*gateway.SandboxResponse).Sandbox.Metadata.Id = "../../x"
 }

@@ -20,7 +20,7 @@ import (
 
 // dial makes the connection to the gateway, with the caller's identity on it.
 func (b *backend) dial(secret extensions.Secret) error {
-	b.line = grpcline.Line{Vendor: vendor, Effect: effect,
+	b.line = grpcline.Line{Vendor: vendor, Effect: effect, Soon: throttled,
 		Refused: "check the client certificate or the OIDC client, its scopes, and its role in the workspace",
 		Full:    "destroy a sandbox of this workspace, or give the gateway's machines more room"}
 	var secure *tls.Config

@@ -37,8 +37,9 @@ type Line struct {
 	Secrets []string
 	// Effect reports the calls, by their full names, whose lost answer leaves open whether something was done.
 	Effect func(method string) bool
-	// Soon reads when the place wants to be asked again; nil = it never says.
-	Soon func(*status.Status) (time.Duration, bool)
+	// Soon reports an answer to a method by which the place limits calls, and when it wants to be asked again (0 = it does not
+	// say); nil = it never does.
+	Soon func(method string, answer *status.Status) (time.Duration, bool)
 	// Refused and Full say what to do about a refused credential, and about a quota that is used up.
 	Refused, Full string
 

@@ -44,7 +44,7 @@ func (l *Line) classified(ctx context.Context, method string, of *sent, err erro
 		return extensions.Errorf(kind, "%s answered %s: %w", l.Vendor, st.Code(), said).WithRemedy("%s", remedy)
 	}
 	if l.Soon != nil {
-		if wait, ok := l.Soon(st); ok {
+		if wait, ok := l.Soon(method, st); ok {
 			e := extensions.Errorf(extensions.KindUnavailable, "%s limits calls: %w", l.Vendor, said).
 				WithRemedy("try again later, or create fewer at once (terraform apply -parallelism)")
 			e.RetryAfter = wait
