@@ -184,6 +184,36 @@ func TestWhatLivesStaysAsItIsWhereTheLedgerCannotRecordAChange(t *testing.T) {
 	})
 }
 
+// A caller whose time is up is told so, and not that the ledger is broken.
+func TestAPassedTimeoutIsNotTheLedgersFault(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.create(engine.Request{Name: "one"})
+	ctx, cancel := context.WithDeadline(t.Context(), time.Now())
+	defer cancel()
+	longer := s.Request
+	longer.TTL = "2h"
+	for name, c := range map[string]struct {
+		do           func(e *engine.Engine) error
+		says, remedy string
+	}{
+		"create": {func(e *engine.Engine) error {
+			_, err := e.Create(ctx, engine.Request{Profile: b.profile, Name: "two"}, nil, nil)
+			return err
+		}, "nothing was created, because the time for it was up", "timeouts.create"},
+		"update": {func(e *engine.Engine) error { _, err := e.Update(ctx, s.Receipt, longer, nil); return err },
+			"it was not changed, because the time for it was up", "more time"},
+	} {
+		err := c.do(b.reopen())
+		if !extensions.IsKind(err, extensions.KindTimeout) || errors.Is(err, engine.ErrLedgerUnusable) ||
+			!strings.Contains(err.Error(), c.says) || !strings.Contains(extensions.RemedyOf(err), c.remedy) {
+			t.Errorf("%s: %s", name, told(err))
+		}
+	}
+	b.end(s)
+	b.clean()
+}
+
 // patience is a context for a call that may have to wait for others.
 func patience(waits bool) (context.Context, context.CancelFunc) {
 	if waits {
@@ -194,7 +224,8 @@ func patience(waits bool) (context.Context, context.CancelFunc) {
 
 func failsClosed(t *testing.T, name string, err error) {
 	t.Helper()
-	if !errors.Is(err, engine.ErrLedgerUnusable) || extensions.RemedyOf(err) == "" || extensions.KindOf(err) == extensions.KindConflict {
+	unusable := errors.Is(err, engine.ErrLedgerUnusable) || extensions.IsKind(err, extensions.KindTimeout) // patience ended
+	if !unusable || extensions.RemedyOf(err) == "" || extensions.KindOf(err) == extensions.KindConflict {
 		t.Fatalf("%s: %v (%s)", name, err, extensions.RemedyOf(err))
 	}
 }

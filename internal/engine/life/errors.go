@@ -32,8 +32,12 @@ func unrecorded(err error) bool {
 }
 
 // failClosed refuses a change because of down, a failure of the ledger; left describes the resulting
-// state.
+// state. That the caller's time was up says little of the ledger.
 func failClosed(down error, left string) *extensions.Error {
+	if extensions.IsKind(down, extensions.KindTimeout) {
+		return extensions.Errorf(extensions.KindTimeout, "%s, because the time for it was up: %w", left, down).
+			WithRemedy("run again with more time; if that does not help, check the ledger with `sandboxer ledger verify`")
+	}
 	err := extensions.Errorf(extensions.KindOf(down), "%s, because %w: %w", left, ErrLedgerUnusable, down)
 	if next := extensions.RemedyOf(down); next != "" {
 		return err.WithRemedy("%s", next)
@@ -46,7 +50,11 @@ func notMade(err error) error {
 	if !unrecorded(err) {
 		return err
 	}
-	return failClosed(err, "nothing was created")
+	out := failClosed(err, "nothing was created")
+	if out.Kind == extensions.KindTimeout {
+		return out.WithRemedy("set a longer timeouts.create, and %s", out.Remedy)
+	}
+	return out
 }
 
 // leftAlone returns the error of a change to a live sandbox that asked no place for anything.
