@@ -1,9 +1,12 @@
 package engine_test
 
 import (
+	"context"
 	"testing"
+	"time"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/daytona/daytonatest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/e2b/e2btest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/hosttest/grpctest"
@@ -45,4 +48,34 @@ func TestALostAnswerToASnapshotLeavesNothingThatNobodyKnows(t *testing.T) {
 			m.end(s)
 		}
 	}
+}
+
+// Once nothing is found of it, the outcome of a snapshot is known.
+func TestASnapshotOfWhichNothingIsFoundHasAKnownOutcome(t *testing.T) {
+	t.Parallel()
+	lost := extensions.Errorf(extensions.KindIndeterminate, "lost")
+	lost.RetryAfter = time.Hour // nobody waits that long
+	x := &hooked{does: func(c *calls, _ extensions.Config) {
+		c.Snapshot = func(context.Context, extensions.Handle, extensions.SnapshotSpec) (extensions.Snapshot, error) {
+			return extensions.Snapshot{}, lost
+		}
+	}}
+	b := newBench(t, having(x))
+	s := b.create(engine.Request{Name: "one"})
+	v, err := b.Snapshot(t.Context(), s.Receipt, engine.SnapshotRequest{})
+	if !extensions.IsKind(err, extensions.KindUnavailable) || extensions.RemedyOf(err) == "" || v.ID != "" {
+		t.Errorf("%+v, %s", v, told(err))
+	}
+	b.end(s)
+	b.clean()
+
+	e := newEnders(t)
+	s = e.create(engine.Request{Name: "one"})
+	e.before = func() error { return lost }
+	v, err = e.Snapshot(t.Context(), s.Receipt, permitted)
+	if !extensions.IsKind(err, extensions.KindUnavailable) || extensions.RemedyOf(err) == "" || v.ID != "" {
+		t.Errorf("%+v, %s", v, told(err))
+	}
+	e.end(s)
+	e.clean()
 }

@@ -204,7 +204,7 @@ func (a *snapshotAction) Invoke(ctx context.Context, req tfaction.InvokeRequest,
 	}
 	addNotices(&resp.Diagnostics, taken.Notices)
 	if err != nil {
-		addError(ctx, &resp.Diagnostics, "No snapshot of sandbox "+m.SandboxID.ValueString()+" was taken", err)
+		addError(ctx, &resp.Diagnostics, notTaken(m.SandboxID.ValueString(), taken), err)
 		return
 	}
 	resp.SendProgress(tfaction.InvokeProgressEvent{Message: fmt.Sprintf("snapshot %s (%s, %d bytes)", taken.ID, taken.Kind, taken.SizeBytes)})

@@ -266,3 +266,12 @@ func TestTestDoublesThatNobodyNamedAreNotShown(t *testing.T) {
 		t.Errorf("the route shows %+v", route.Refused)
 	}
 }
+
+func TestASnapshotThatMayExistIsNotToldAsNone(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]bool{"": true, "snp-aaaaaaaaaaaaaaaaaaaa": false} {
+		if got := notTaken("sbx-x", engine.SnapshotView{ID: id}); strings.HasPrefix(got, "No snapshot") != want {
+			t.Errorf("%q: %s", id, got)
+		}
+	}
+}

@@ -223,7 +223,7 @@ func (r *snapshotResource) Create(ctx context.Context, req resource.CreateReques
 	}
 	rec, err := receiptBy(ctx, e, plan.SandboxID, r.cfg.account)
 	if err != nil {
-		addError(ctx, &resp.Diagnostics, "No snapshot of sandbox "+string(rec.ID)+" was taken", err)
+		addError(ctx, &resp.Diagnostics, notTaken(string(rec.ID), engine.SnapshotView{}), err)
 		return
 	}
 	view, err := e.Snapshot(ctx, rec, plan.request())
@@ -234,8 +234,16 @@ func (r *snapshotResource) Create(ctx context.Context, req resource.CreateReques
 		resp.Diagnostics.Append(markReplaces(ctx, resp.Private, false)...)
 	}
 	if err != nil {
-		addErrorAt(ctx, &resp.Diagnostics, path.Root("sandbox_id"), "No snapshot of sandbox "+string(rec.ID)+" was taken", err)
+		addErrorAt(ctx, &resp.Diagnostics, path.Root("sandbox_id"), notTaken(string(rec.ID), view), err)
 	}
+}
+
+// notTaken says what a snapshot that failed has come to.
+func notTaken(sandbox string, view engine.SnapshotView) string {
+	if view.ID != "" { // one may exist
+		return "The snapshot of sandbox " + sandbox + " was not finished"
+	}
+	return "No snapshot of sandbox " + sandbox + " was taken"
 }
 
 func (m *snapshotModel) take(v engine.SnapshotView) {

@@ -249,6 +249,8 @@ func (m *Manager) snapshotFailed(ctx context.Context, l *ledger.Ledger, b *place
 	to, out := ledger.SnapshotDeleted, SnapshotView{}
 	if err != nil {
 		to, out = ledger.SnapshotFailed, snapshotView(s)
+	} else {
+		cause = lookedFor(cause)
 	}
 	reason := extensions.Clean(cause.Error(), 500)
 	_, lerr := applySnapshot(sctx, l, ledger.SnapshotChange{ID: s.ID, Key: string(ledger.IntentSnapshot) + "/" + s.ID + "/failed",
@@ -259,6 +261,14 @@ func (m *Manager) snapshotFailed(ctx context.Context, l *ledger.Ledger, b *place
 	}
 	out.Notices = told
 	return out, errors.Join(cause, err, lerr)
+}
+
+// lookedFor is why a snapshot failed of which a look-up found nothing: so its outcome is known.
+func lookedFor(cause error) error {
+	if !extensions.IsKind(cause, extensions.KindIndeterminate) {
+		return cause
+	}
+	return extensions.Errorf(extensions.KindUnavailable, "%w; nothing was found of it afterwards", cause).WithRemedy("take it again")
 }
 
 // GetSnapshot observes a snapshot; it needs no live sandbox and no ledger. NotFound: proved absent.

@@ -64,7 +64,7 @@ func (m *Manager) lastSnapshot(ctx context.Context, b *place.Backend, row ledger
 				"`terraform untaint` it")
 		}
 		if kept.State == ledger.SnapshotDeleted {
-			return SnapshotView{}, err
+			return SnapshotView{}, lookedFor(err)
 		}
 	}
 	p.s = kept
