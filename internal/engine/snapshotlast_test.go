@@ -170,6 +170,27 @@ func TestASandboxThatItsSnapshotEndedIsSettledAndItsNameFree(t *testing.T) {
 	}
 }
 
+// While its end cannot be settled, it is still told as ended by its snapshot: what has failed would be replaced.
+func TestASandboxThatItsSnapshotEndedIsNotToldAsFailed(t *testing.T) {
+	t.Parallel()
+	e := newEnders(t)
+	s := e.create(engine.Request{Name: "one"})
+	e.torn = func() error { return extensions.Errorf(extensions.KindIndeterminate, "lost") }
+	kept, err := e.Snapshot(t.Context(), s.Receipt, permitted)
+	if err != nil || len(kept.Notices) == 0 {
+		t.Fatal(kept.Notices, told(err))
+	}
+	got, err := e.reopen().Get(t.Context(), s.Receipt)
+	if err != nil || got.State != "expired" || !strings.Contains(got.Reason, "a snapshot ended it") {
+		t.Errorf("it is told as %q, %q, %v", got.State, got.Reason, err)
+	}
+	e.torn = func() error { return nil }
+	if _, err := e.reopen().Sweep(t.Context(), false, nil); err != nil {
+		t.Fatal(told(err))
+	}
+	e.settled(s, kept)
+}
+
 // A run that is killed once its snapshot is recorded tells nobody, and no other one can be taken: the work is in that one.
 func TestASandboxThatItsSnapshotEndedTellsOfIt(t *testing.T) {
 	t.Parallel()

@@ -52,6 +52,10 @@ func (m *Manager) get(ctx context.Context, rec plan.Receipt) (Sandbox, error) {
 	if row.State == lifecycle.Destroyed {
 		return m.getDestroyed(s, row)
 	}
+	if known && row.State == lifecycle.Failed && m.endedBySnapshot(ctx, l, row) {
+		s.State, s.Reason = string(lifecycle.Expired), "a snapshot ended it, and its cost is not settled yet"
+		return s, nil
+	}
 	if known && row.State == lifecycle.Provisioning && since(row, rec) {
 		return m.getRemaking(ctx, l, s)
 	}

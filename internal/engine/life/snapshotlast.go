@@ -274,7 +274,8 @@ func (m *Manager) snapshotUnderWay(ctx context.Context, l *ledger.Ledger, b *pla
 	return "", nil
 }
 
-// endedBySnapshot reports that a snapshot has ended a sandbox whose end nobody settled.
+// endedBySnapshot reports that a snapshot has ended a sandbox whose end nobody settled. Of one that has failed, only a snapshot that
+// was taken says that.
 func (m *Manager) endedBySnapshot(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox) bool {
 	b, err := m.catalog.Named(row.Extension)
 	if err != nil || !b.Descriptor.Snapshots.EndsSource {
@@ -282,6 +283,6 @@ func (m *Manager) endedBySnapshot(ctx context.Context, l *ledger.Ledger, row led
 	}
 	all, err := l.ListSnapshots(ctx, ledger.SnapshotFilter{Account: row.Account})
 	return err == nil && slices.ContainsFunc(all, func(s ledger.Snapshot) bool {
-		return s.SandboxID == row.ID && (s.Handle.ID != "" || unsure(s)) && !s.CreatedAt.Before(row.ReadyAt)
+		return s.SandboxID == row.ID && (s.Handle.ID != "" || unsure(s) && row.State != lifecycle.Failed) && !s.CreatedAt.Before(row.ReadyAt)
 	})
 }

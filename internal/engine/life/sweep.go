@@ -175,7 +175,10 @@ func (m *Manager) sweepRow(ctx context.Context, l *ledger.Ledger, row ledger.San
 		}
 		settled = true
 	} else {
-		if !lifecycle.Overdue(m.book.Now(), row.ExpiresAt) {
+		switch {
+		case row.State == lifecycle.Failed && m.endedBySnapshot(ctx, l, row):
+			reason = bySnapshot
+		case !lifecycle.Overdue(m.book.Now(), row.ExpiresAt):
 			reason = "destroyed" // what a failure left
 		}
 		if m.leftElsewhere(ctx, row) {
