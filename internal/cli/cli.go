@@ -187,7 +187,14 @@ them. Both use the same ledger, by default in your state folder.`,
 		"`org/workspace` ($SANDBOXER_ACCOUNT; default "+engine.DefaultAccount+")")
 	f.StringVar(&a.global.stateDir, "state-dir", "", "state `folder` ($SANDBOXER_STATE_DIR; default: the user's state folder)")
 	f.StringVarP(&a.global.format, "format", "o", formatTable, "output `format`: table, wide (every column), json or yaml")
-	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error { return checkFormat(c, a.global.format) }
+	root.PersistentPreRunE = func(c *cobra.Command, _ []string) error {
+		if f := c.Flag("account"); f.Changed { // an empty one is no default
+			if err := engine.CheckAccount(a.global.account); err != nil {
+				return err
+			}
+		}
+		return checkFormat(c, a.global.format)
+	}
 	root.SetFlagErrorFunc(usageError)
 	root.AddCommand(
 		a.versionCommand(),
