@@ -317,6 +317,34 @@ func TestASnapshotKilledAtAnyStepIsUndone(t *testing.T) {
 	}
 }
 
+// A source that goes while it is copied is named; what the engine says of its container helps nobody.
+func TestAForkWhoseSourceEndsMeanwhileNamesIt(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	spec := s.stack(t, withVolume(t))
+	for _, at := range []string{"held", "committed"} {
+		there := s.open(t)
+		h, _, err := there.Provision(t.Context(), spec)
+		must(t, err)
+		again := forkOf(s.stack(t, spec.Containers.Services["db"].Image.Pull), h)
+		b := s.open(t)
+		b.onStep = func(step string) {
+			if step == at {
+				_, err := there.Teardown(t.Context(), h)
+				must(t, err)
+			}
+		}
+		_, _, err = b.Provision(t.Context(), again)
+		if !extensions.IsKind(err, extensions.KindNotFound) || extensions.RemedyOf(err) == "" ||
+			!strings.Contains(err.Error(), "the sandbox "+string(h.ID)+" ended") || strings.Contains(err.Error(), "No such container") {
+			t.Errorf("at %s: %v", at, err)
+		}
+		if left := s.residue(t); len(left) != 0 {
+			t.Errorf("at %s: left %q", at, left)
+		}
+	}
+}
+
 func TestAForkKilledAtAnyStepIsMadeOnceOrUndone(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -53,6 +53,10 @@ func (b *Backend) copyOut(ctx context.Context, h extensions.Handle, c copying) e
 	}
 	b.step("begun")
 	err = b.copyHeld(ctx, h, c)
+	if _, _, gone := b.live(ctx, h); err != nil && extensions.IsKind(gone, extensions.KindNotFound) {
+		err = extensions.Errorf(extensions.KindNotFound, "the sandbox %s ended while it was copied: %w", h.ID, gone).
+			WithRemedy("copy one that lives")
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanupTime)
 	defer cancel()
 	released := b.thaw(ctx, h.ID, c.key)

@@ -49,10 +49,11 @@ func (b *Backend) hold(ctx context.Context, h extensions.Handle, key string, liv
 		return found, err
 	}
 	b.step("held")
-	if found, err = b.look(ctx, h.ID); err != nil {
+	found, at, err := b.live(ctx, h) // it may have ended meanwhile
+	if err != nil {
 		return found, err
 	}
-	if at, _ := found.standing(); at.hold.thaw {
+	if at.hold.thaw {
 		for _, c := range found.containers {
 			if c.State != container.StateRunning {
 				continue
