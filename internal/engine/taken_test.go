@@ -25,6 +25,18 @@ func (b *bench) lost(name string) engine.Sandbox {
 	return s
 }
 
+func TestATakenNameNamesItsOwnerOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	s := b.create(engine.Request{Name: "one"})
+	_, err := b.reopen().Create(t.Context(), engine.Request{Profile: b.profile, Name: "one"}, nil, nil)
+	if !extensions.IsKind(err, extensions.KindConflict) || strings.Count(err.Error(), string(s.ID)) != 1 {
+		t.Error(told(err))
+	}
+	b.end(s)
+	b.clean()
+}
+
 func TestANameThatCannotBeSettledIsToldAtOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -200,7 +200,7 @@ func (m *Manager) lookAgain(ctx context.Context, row ledger.Sandbox) (extensions
 // nameTaken says who has the name and how to get at it. A sandbox is never taken over silently: if
 // Terraform lost it, an import brings it back.
 func (m *Manager) nameTaken(row ledger.Sandbox) error {
-	err := &extensions.Error{Kind: extensions.KindConflict, ID: row.ID, Err: m.nameOwner(row)}
+	err := &extensions.Error{Kind: extensions.KindConflict, ID: row.ID, Err: m.ownerAs(row, "it")} // the ID comes first
 	return err.WithRemedy("if your own run created it and lost its state, import it:\n\nimport {\n  to = sandboxer_sandbox.NAME # the "+
 		"address of this resource\n  id = %q\n}\n\n"+
 		"otherwise choose another name, set on_conflict = \"adopt\" to take it over, or destroy it: "+
@@ -209,6 +209,10 @@ func (m *Manager) nameTaken(row ledger.Sandbox) error {
 
 // nameOwner describes the sandbox that has a name.
 func (m *Manager) nameOwner(row ledger.Sandbox) error {
+	return m.ownerAs(row, "sandbox "+string(row.ID))
+}
+
+func (m *Manager) ownerAs(row ledger.Sandbox, it string) error {
 	owner := ""
 	if req, err := requestOf(row); err == nil {
 		for _, part := range []struct{ label, value string }{{"actor", req.Consumer.Actor}, {"harness", req.Consumer.Harness},
@@ -218,8 +222,8 @@ func (m *Manager) nameOwner(row ledger.Sandbox) error {
 			}
 		}
 	}
-	return fmt.Errorf("sandbox %[3]s of account %[2]s has the name %[1]q: %[4]s at %[5]s, created %[6]s ago from %[7]s, ends %[8]s%[9]s",
-		row.Name, row.Account, row.ID, lifecycle.Shown(row.State), candidateName(row), m.book.Now().Sub(row.CreatedAt).Round(time.Second),
+	return fmt.Errorf("%[3]s has the name %[1]q in account %[2]s: %[4]s at %[5]s, created %[6]s ago from %[7]s, ends %[8]s%[9]s",
+		row.Name, row.Account, it, lifecycle.Shown(row.State), candidateName(row), m.book.Now().Sub(row.CreatedAt).Round(time.Second),
 		row.Profile, row.ExpiresAt.UTC().Format(time.RFC3339), owner)
 }
 
