@@ -15,7 +15,8 @@ nothing, so there are no pauses, no forks and only live snapshots. The agent's i
 
 **Isolation** is ` + "`container`" + `: no capabilities, no new privileges, Docker's system call filter without
 virtual sockets, no engine socket, no host folder. Programs run as the image's user. If that would be root on the
-host, they run as 1000:1000, or as the user of the profile's option ` + "`user`" + `. Where the engine has the
+host, they run as 1000:1000, or as the user of the profile's option ` + "`user`" + `. A group of 0 alone, as of
+` + "`USER 1000:0`" + `, stays, and is the host's group 0. Where the engine has the
 runtimes, ` + "`userspace-kernel`" + ` (gVisor) and ` + "`microvm`" + ` (Kata) work too.
 
 **Network** is all or nothing. By default nothing leaves a sandbox: an agent without services has only a loopback, and
