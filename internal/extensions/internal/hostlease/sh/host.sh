@@ -245,17 +245,19 @@ entries_joined() {
 
 # manifest_put KEY VALUE … replaces these keys in one step. A value is one line.
 manifest_put() {
-	put=
+	put='' put_keys=' ' put_key=1
+	for arg; do
+		[ "$put_key" = 0 ] || put_keys="$put_keys$arg "
+		put_key=$((1 - put_key))
+	done
 	if manifest_read; then
 		entries_split
 		for line in $entries; do
-			keep=1 i=1
-			for arg; do
-				[ "$i" = 1 ] && [ "${line%%=*}" = "$arg" ] && keep=0
-				i=$((1 - i))
-			done
-			[ "$keep" = 0 ] || put="$put$line
-"
+			case $put_keys in
+			*" ${line%%=*} "*) ;;
+			*) put="$put$line
+" ;;
+			esac
 		done
 		entries_joined
 	fi
