@@ -15,7 +15,8 @@
 //	answer [doc]                  hand over the one JSON document, from $1 or stdin
 //	fail kind message [remedy]    answer with an error of that extensions.Kind and exit
 //	progress text                 a line for Call.Progress
-//	json_string [text]            text, or stdin less its last newline, as a JSON string
+//	json_text text                sets json to text as a JSON string
+//	json_string [text]            prints text, or stdin less its last newline, as a JSON string
 //
 // A script's stdin is its payload; commands that must not consume it need </dev/null. The locale is C. A Call
 // ignores SIGPIPE, so that losing the connection ends no command half-way.
