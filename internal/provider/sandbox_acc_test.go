@@ -247,7 +247,7 @@ func TestATakenOverSandboxLeavesTheState(t *testing.T) {
 			if _, err := b.engine().Create(context.Background(), req, nil, nil); err != nil {
 				t.Fatal(err)
 			}
-		}, Config: cfg, ExpectError: regexp.MustCompile(`(?s)sandbox\s+sbx-\S+\s+of.*has\s+the\s+name.*import \{`)},
+		}, Config: cfg, ExpectError: regexp.MustCompile(`(?s)sbx-\S+:\s+it\s+has\s+the\s+name.*import \{`)},
 		resource.TestStep{Config: b.config(sandboxHCL("name = \"mine\"\n on_conflict = \"adopt\"")),
 			ConfigPlanChecks: action(plancheck.ResourceActionCreate)},
 	)
