@@ -121,7 +121,7 @@ func (b *builder) do(id, op string, r compose.Rendered, keep bool) string {
 
 func (b *builder) build(id string, r compose.Rendered) string {
 	b.t.Helper()
-	return b.do(id, "build_images\nanswer built", r, false)
+	return b.do(id, "pull_images\nbuild_images\nanswer built", r, false)
 }
 
 func (b *builder) release(id string) string {

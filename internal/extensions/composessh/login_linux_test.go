@@ -105,7 +105,7 @@ func TestALoginIsNowhereWhenItsPullIsKilled(t *testing.T) {
 	}
 	all, err := loginsFor(t.Context(), registriesOf(r.Addr, loginCanary), compose.Rendered{Pulls: []compose.Pull{{Image: ref}}})
 	must(t, err)
-	cmd := marks.command(t.Context(), "sbx-a", "build_images", compose.Rendered{Pulls: []compose.Pull{{Image: ref}}}, false, all)
+	cmd := marks.command(t.Context(), "sbx-a", "pull_images", compose.Rendered{Pulls: []compose.Pull{{Image: ref}}}, false, all)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	must(t, cmd.Start())
 	select {

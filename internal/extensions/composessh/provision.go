@@ -62,7 +62,8 @@ func (b *Backend) provision(ctx context.Context, spec extensions.Spec) (extensio
 	vars := b.createVars(ctx, p)
 	maps.Copy(vars, imageVars(p.rendered, p.buildBase(), p.keepsImages(), all))
 	maps.Copy(vars, from.vars)
-	a, err := b.call(ctx, operation{id: spec.ID, files: createFiles, vars: vars, payload: io.MultiReader(body, from.pieces, yes),
+	files := createFiles(p.restores(), len(p.rendered.Builds) > 0, spec.Readiness != nil)
+	a, err := b.call(ctx, operation{id: spec.ID, files: files, vars: vars, payload: io.MultiReader(body, from.pieces, yes),
 		progress: func(line string) {
 			yes.progress(line)
 			tellImage(ctx, line)
@@ -94,10 +95,22 @@ func tellImage(ctx context.Context, line string) {
 	}
 }
 
-// createFiles make up the operation create.
-var createFiles = []string{"lease", "look", "await", "timer", "folder", "receive", "remove", "memory", "toolbox", "subnet", "tries",
-	"rules", "deny", "firewall", "proxy", "images", "pull", "build", "readiness", "engine", "take", "hold", "parts", "kept", "restore",
-	"idlecpu", "create"}
+// createFiles returns what makes up the operation create, for a sandbox that starts from another, builds images, and has a
+// probe. Those that none or few need are half of it, and each create sends and reads all that it has.
+func createFiles(restores, builds, probes bool) []string {
+	files := []string{"lease", "look", "await", "timer", "folder", "receive", "remove", "memory", "toolbox", "subnet", "tries",
+		"rules", "deny", "firewall", "proxy", "images", "pull", "engine", "hold", "kept", "idlecpu"}
+	if restores {
+		files = append(files, "take", "parts", "restore")
+	}
+	if builds {
+		files = append(files, "build")
+	}
+	if probes {
+		files = append(files, "readiness")
+	}
+	return append(files, "create")
+}
 
 // reaperFiles make up the timer's loop.
 var reaperFiles = []string{"lease", "folder", "remove", "memory", "toolbox", "tries", "rules", "deny", "firewall", "proxy", "images",

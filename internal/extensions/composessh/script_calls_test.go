@@ -53,7 +53,8 @@ func TestEveryScriptHasWhatItCalls(t *testing.T) {
 	// being called where its file is missing.
 	dynamic := []string{"", "remove_containers", "remove_networks", "remove_volumes", "reap", "release", "abandoned", "adrift", "forget",
 		"guard", "regain"}
-	uncalled := map[string]string{"status": "firewall_check"}
+	uncalled := map[string][]string{"status": {"firewall_check"},
+		"create-plain": {"origin_get", "origin_images", "refill_workspace", "refill_volumes", "build_images", "ready_probe"}}
 	all := operations()
 	maps.Copy(all, map[string]string{"exec": script(execFiles...), "files": script(filesFiles...), "logs": script(logsFiles...),
 		"relay": script(relayFiles...), "read": script(readFiles...)})
@@ -70,7 +71,7 @@ func TestEveryScriptHasWhatItCalls(t *testing.T) {
 			body, here := defined[function]
 			_, somewhere := ours[function]
 			// A plain word may be meant as one: only names of two words are sure to be functions.
-			if !here && somewhere && strings.Contains(function, "_") && uncalled[name] != function && !slices.Contains(dynamic, function) {
+			if !here && somewhere && strings.Contains(function, "_") && !slices.Contains(uncalled[name], function) && !slices.Contains(dynamic, function) {
 				t.Errorf("%s calls %s, which none of its files has", name, function)
 			}
 			todo = append(todo, body...)

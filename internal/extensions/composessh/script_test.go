@@ -11,7 +11,7 @@ import (
 // operations are all scripts as they are sent.
 func operations() map[string]string {
 	return map[string]string{
-		"create": script(createFiles...), "reaper": script(reaperFiles...), "teardown": script(teardownFiles...), "wait": script(waitFiles...),
+		"create": script(createFiles(true, true, true)...), "create-plain": script(createFiles(false, false, false)...), "reaper": script(reaperFiles...), "teardown": script(teardownFiles...), "wait": script(waitFiles...),
 		"status": script(statusFiles...), "status-guarded": script(guardedStatusFiles...), "find": script(findFiles...),
 		"change": script(changeFiles...), "pause": script(pauseFiles...),
 		"snapshot": script(snapshotFiles...), "keep": script(keepFiles...), "canfork": script(canForkFiles...),

@@ -7,10 +7,8 @@
 # memory is in bytes, milli in thousandths of a CPU (0 = no limit), and pids counts processes and threads. Only the
 # classic builder can limit a step, so it builds. Needs images.sh and pull.sh.
 
-# build_images puts every image of the stack on the host, or fails.
+# build_images puts every image that is built for the stack on the host, or fails.
 build_images() {
-	pull_images
-	[ -n "${builds-}" ] || return 0
 	[ "${keep_images-}" != 1 ] || manifest_put keep_images 1
 	while IFS='|' read -r digest build_base context dockerfile text target network platform shm memory milli pids service args hosts bases; do
 		[ -n "$digest" ] || continue

@@ -300,7 +300,8 @@ open_up
 record
 case $mode in deny | proxy) deny_prove ;; esac
 allocate
-build_images
+pull_images
+[ -z "$builds" ] || build_images
 [ ! -d "$box/stack" ] || rm -rf "$box/stack"
 [ -z "$origin" ] || origin_images
 step starting

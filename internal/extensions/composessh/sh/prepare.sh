@@ -46,6 +46,7 @@ check_engine
 receive
 timer_start "$box/reaper.sh"
 open_up
+pull_images
 build_images
 keep_prepared
 step prepared
