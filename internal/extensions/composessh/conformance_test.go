@@ -112,6 +112,9 @@ func TestConformance(t *testing.T) {
 		},
 		Knock: func(t testing.TB, cfg extensions.Config, h extensions.Handle, port int) bool {
 			address := addressOf(t, containerOf(t, h.ID, extensions.AgentService))
+			if address == "" { // it is alone; TestNothingGetsOut knocks at others
+				return false
+			}
 			return echoes(net.JoinHostPort(address, strconv.Itoa(port)))
 		},
 		Starts: func(t testing.TB, cfg extensions.Config) int {

@@ -38,7 +38,7 @@ func TestAClientThatDiesAtAnyStepOfCreateLeavesNoOrphanAndNoDuplicate(t *testing
 				t.Parallel()
 				s := newSite(t)
 				before := s.residue(t)
-				b, spec := s.open(t), s.spec(t, asFile("TOKEN", "canary"))
+				b, spec := s.open(t), s.joined(t, asFile("TOKEN", "canary"))
 				reached := s.dieAt(t, b, step)
 				_, _, err := b.Provision(t.Context(), spec)
 				s.tearDownAtEnd(t, spec.ID)
@@ -81,7 +81,7 @@ func TestAScriptThatIsKilledAtAnyStepIsFollowedByTheNext(t *testing.T) {
 			t.Parallel()
 			s := newSite(t)
 			before := s.residue(t)
-			b, spec := s.open(t), s.spec(t, asFile("TOKEN", "canary"))
+			b, spec := s.open(t), s.joined(t, asFile("TOKEN", "canary"))
 			reached := at(t, b, step, func() {
 				if err := killHolder(filepath.Join(s.root, string(spec.ID))); err != nil {
 					t.Error(err)
@@ -114,7 +114,7 @@ func TestAClientThatDiesAtAnyStepOfTeardownCanBeFollowed(t *testing.T) {
 			t.Parallel()
 			s := newSite(t)
 			before := s.residue(t)
-			b, spec := s.open(t), s.spec(t)
+			b, spec := s.open(t), s.joined(t)
 			h := s.provision(t, b, spec)
 			reached := s.dieAt(t, b, step)
 			if _, err := b.Teardown(t.Context(), h); err == nil || !reached() {

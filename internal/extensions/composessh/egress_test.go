@@ -207,6 +207,10 @@ try_name("neighbour by alias", "%s"); try_udp("peer datagram", inet_ntoa(scalar 
 	if heard := e.takeHeard(); len(heard) > 0 {
 		t.Errorf("the host heard %q", heard)
 	}
+	if c, err := net.DialTimeout("tcp", net.JoinHostPort(addressOf(t, containerOf(t, mine.ID, "peer")), "8080"), 5*time.Second); err == nil {
+		t.Error("the host reaches a port inside")
+		_ = c.Close()
+	}
 	for _, service := range []string{"agent", "peer"} {
 		status := docker(t, "exec", containerOf(t, mine.ID, service), "cat", "/proc/1/status")
 		if caps := capabilities(t, status); caps&(1<<12|1<<13) != 0 {

@@ -8,8 +8,10 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -227,6 +229,22 @@ func runScript(t testing.TB, b *Backend, text string, vars map[string]string, fi
 		answer["failure"] = err.Error()
 	}
 	return answer
+}
+
+// A network's device is up, whichever ip the host has.
+func TestDevicesAreUp(t *testing.T) {
+	t.Parallel()
+	b := newSite(t).open(t)
+	for name, ip := range map[string]string{"iproute2": "", "busybox": "ip() { busybox ip \"$@\"; }; "} {
+		device := "spt" + name[:1] + strconv.Itoa(os.Getpid())
+		t.Cleanup(func() { _ = exec.Command("ip", "link", "del", device).Run() })
+		a := runScript(t, b, ip+`deny_parents "$device" || :
+{ IFS= read -r flags <"/sys/class/net/$device/flags"; } 2>/dev/null
+answer "{\"up\":\"$((${flags:-0} & 1))\",\"found\":$(json_string "$deny_found")}"`, map[string]string{"device": device}, "firewall")
+		if a["up"] != "1" || a["found"] != "" || a["failure"] != "" {
+			t.Errorf("%s: %v", name, a)
+		}
+	}
 }
 
 // Without the owner's word no rule is placed: the spec is refused, and nothing

@@ -51,8 +51,9 @@ func (by bystanders) unharmed(t testing.TB, id extensions.ID) {
 
 const withVolume = `
 services:
-  web: {image: IMAGE, command: [sleep, "300"], volumes: ["data:/data"]}
+  web: {image: IMAGE, command: [sleep, "300"], volumes: ["data:/data"], networks: [lan]}
 volumes: {data: {}}
+networks: {lan: {}}
 `
 
 func TestWhatOnlyCarriesTheLabelIsNotRemoved(t *testing.T) {

@@ -57,6 +57,16 @@ func (s *site) stack(t testing.TB, file string, opts ...exttest.Option) extensio
 	})}, opts...)...)
 }
 
+// joined is a spec of one container that is on a network. Without more, it would be alone.
+func (s *site) joined(t testing.TB, opts ...exttest.Option) extensions.Spec {
+	t.Helper()
+	return s.stack(t, `
+services:
+  web: { image: IMAGE, pull_policy: never, command: [sleep, "86400"], networks: [lan] }
+networks: { lan: {} }
+`, opts...)
+}
+
 const threeServices = `
 services:
   web:

@@ -36,11 +36,13 @@ deny_parents() {
 	deny_found=$(if [ "$root_login" = 0 ]; then eval "$parents_job"; else as_root sh -c "$parents_job" sh "$@"; fi 2>&1 </dev/null)
 }
 
-# An engine that cannot make a dummy rarely has a kernel that can.
+# An engine that cannot make a dummy rarely has a kernel that can. The ip of busybox leaves a new device down.
 # shellcheck disable=SC2016
 parents_job='for name; do
-	[ -e "/sys/class/net/$name" ] || ip link add "$name" type ifb 2>/dev/null || ip link add "$name" type dummy || exit
-	ip link set dev "$name" up || exit
+	[ -e "/sys/class/net/$name" ] || ip link add up name "$name" type ifb 2>/dev/null || ip link add up name "$name" type dummy || exit
+	flags=0
+	{ IFS= read -r flags <"/sys/class/net/$name/flags"; } 2>/dev/null
+	[ "$((flags & 1))" = 1 ] || ip link set dev "$name" up || exit
 done'
 
 # deny_up gives the rendered networks what they need on this host.

@@ -148,7 +148,7 @@ probe_addresses() {
 	esac
 	probe_to=''
 	for peer in $(docker ps -q --no-trunc --filter "label=sandboxer.id=$id" --filter "name=^/?$id[-_]" --filter "label=com.docker.compose.service=$probe_host" 2>/dev/null </dev/null); do
-		probe_to="$probe_to $(docker container inspect -f '{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}' "$peer" 2>/dev/null </dev/null)"
+		probe_to="$probe_to $(docker container inspect -f '{{if eq .HostConfig.NetworkMode "none"}}127.0.0.1 ::1{{else}}{{range .NetworkSettings.Networks}}{{.IPAddress}} {{end}}{{end}}' "$peer" 2>/dev/null </dev/null)"
 	done
 	[ -n "$probe_to" ] || probe_to=$probe_host
 }

@@ -1,6 +1,7 @@
 # Subnets: every network gets its own small one, chosen here, because the engine's pools hold about thirty.
 #
-#	subnets_look       before the host lock: sets subnets_seen, the subnets of docker's networks
+#	subnets_look       before the host lock: sets subnets_seen, the subnets of docker's networks, and routed,
+#	                   those that the host sends packets to
 #	subnets_allocate   under the host lock, after use_box: chooses one subnet per word of
 #	                   networks, exports SBX_NET_<i> and writes the manifest key subnets,
 #	                   which is the reservation; a sandbox that has one keeps it
@@ -9,14 +10,17 @@
 # subnet_prefixes (optional: one prefix length per network, for those that need more room). subnets_avoid: CIDRs that the
 # engine has just refused.
 
-# subnets_look sets subnets_seen. What was seen lately is as good as a fresh list: the manifests have what our own scripts
-# choose meanwhile, and no lock of ours could stop others; the engine refuses their subnets, and then subnets_avoid is set.
+# subnets_look sets subnets_seen, and routed. What was seen lately is as good as a fresh list: the manifests have what our
+# own scripts choose meanwhile, and no lock of ours could stop others; the engine refuses their subnets, and then
+# subnets_avoid is set.
 subnets_look() {
 	if [ -n "${subnets_avoid-}" ] || ! seen_lately subnets; then
 		subnets_ask
+		subnets_routed
+		seen="$seen|$routed"
 		see_lately subnets
 	fi
-	subnets_seen=$seen
+	subnets_seen=${seen%|*} routed=${seen#*|}
 }
 
 # subnets_ask asks docker, and sets seen.
@@ -160,7 +164,6 @@ subnets_allocate() {
 		chosen=$value
 	else
 		[ -n "${subnets_seen+known}" ] || subnets_look
-		subnets_routed
 		subnets_reserved
 		subnets_taken
 		chosen='' added='' prefixes=${subnet_prefixes-}

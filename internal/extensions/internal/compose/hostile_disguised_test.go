@@ -158,7 +158,7 @@ func TestWhatPassesIsRenderedHarmless(t *testing.T) {
 		"services: {a: {image: x, pull_policy: always}}":                                                  "always",
 		"services: {a: {image: x, ports: ['0.0.0.0:22:22']}}":                                             "0.0.0.0",
 		"services: {a: {build: {context: ., args: [HOME], provenance: 'x', sbom: 'generator=evil'}}}":     "evil",
-		"services: {a: {image: x, env_file: [{path: ./none, required: false}]}}":                          "none",
+		"services: {a: {image: x, env_file: [{path: ./absent, required: false}]}}":                        "absent",
 		"services: {a: {image: x, privileged: !reset true}}":                                              "privileged",
 		"services: {a: {image: beef}}":                                                                    `"beef"`,
 	} {

@@ -29,7 +29,7 @@ func TestAnImageIsKeptAlive(t *testing.T) {
 	if r.Default != AgentService || s.Image != "python:3.12" || envText(s.Environment) != "A=1" || mountsOf(s) != "/host/ws>/workspace" {
 		t.Errorf("default %q image %q environment %v mounts %s", r.Default, s.Image, s.Environment, mountsOf(s))
 	}
-	if len(r.Networks) != 1 || len(r.Pulls) != 1 || r.Pulls[0] != (Pull{Image: "python:3.12"}) || !r.Services[0].LongRunning {
+	if len(r.Networks) != 0 || len(r.Pulls) != 1 || r.Pulls[0] != (Pull{Image: "python:3.12"}) || !r.Services[0].LongRunning {
 		t.Errorf("networks %v pulls %v services %+v", r.Networks, r.Pulls, r.Services)
 	}
 }

@@ -2,7 +2,11 @@ package compose
 
 import (
 	"cmp"
+	"maps"
+	"reflect"
+	"regexp"
 	"strconv"
+	"strings"
 
 	"github.com/compose-spec/compose-go/v2/types"
 
@@ -20,8 +24,11 @@ const (
 
 // networks creates every network that a service joins; others would not be created.
 func (r *renderer) networks() error {
-	r.out.Networks = r.p.NetworkNames()
 	r.model.Networks = types.Networks{}
+	if r.alone() {
+		return nil
+	}
+	r.out.Networks = r.p.NetworkNames()
 	for i, name := range r.out.Networks {
 		src, ok := r.p.Compose.Networks[name]
 		if !ok && name != "default" {
@@ -44,6 +51,62 @@ func (r *renderer) networks() error {
 	}
 	return nil
 }
+
+// alone reports whether nobody else can be on the stack's network and nothing leaves it. Making one takes as long as all
+// else of a create, and removing it of a destroy. A stack that says anything about its networks has them.
+func (r *renderer) alone() bool {
+	declared := r.p.Compose.Networks["default"]
+	declared.Name = ""
+	if r.o.Network != NetworkDeny || len(r.p.Compose.Services) != 1 || !reflect.DeepEqual(declared, types.NetworkConfig{}) {
+		return false
+	}
+	for _, s := range r.p.Compose.Services {
+		c, ok := s.Networks["default"]
+		own := len(s.Networks) > 1 || len(s.Networks) == 1 && !ok || c != nil && !onlyAliases(*c) || s.NetworkMode != "" || s.MacAddress != ""
+		for key := range s.Sysctls {
+			own = own || strings.HasPrefix(key, "net.")
+		}
+		if own || s.GetScale() > 1 {
+			return false
+		}
+	}
+	return true
+}
+
+func onlyAliases(c types.ServiceNetworkConfig) bool {
+	c.Aliases = nil
+	return reflect.DeepEqual(c, types.ServiceNetworkConfig{})
+}
+
+// unplug gives a service that is alone no network, and its names an address all the same.
+func unplug(name string, s *types.ServiceConfig) {
+	names := []string{name}
+	if s.Hostname == "" && plainHost.MatchString(name) {
+		s.Hostname = name
+	}
+	if s.Hostname != "" {
+		names = append(names, s.Hostname)
+		if s.DomainName != "" {
+			names = append(names, s.Hostname+"."+s.DomainName)
+		}
+	}
+	if c := s.Networks["default"]; c != nil {
+		names = append(names, c.Aliases...)
+	}
+	s.ExtraHosts = maps.Clone(s.ExtraHosts)
+	if s.ExtraHosts == nil {
+		s.ExtraHosts = types.HostsList{}
+	}
+	for _, n := range names {
+		if _, set := s.ExtraHosts[n]; !set {
+			s.ExtraHosts[n] = []string{"127.0.0.1"}
+		}
+	}
+	s.Networks, s.NetworkMode = nil, "none"
+}
+
+// plainHost is what every engine and kernel takes as a host's name.
+var plainHost = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`)
 
 func (r *renderer) wallNetwork(name string, i int, n *types.NetworkConfig) error {
 	off := false

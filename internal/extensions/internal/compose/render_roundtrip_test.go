@@ -64,7 +64,7 @@ func TestRenderRoundTrip(t *testing.T) {
 		p := &Project{Root: testRoot, Compose: &types.Project{
 			Services: types.Services{"web": s}, Configs: types.Configs{"c": {Content: content}},
 		}}
-		r, err := p.Render(withDefaults(RenderOptions{Env: own, SecretNames: []string{"TOKEN"}, Mount: "/w s$p"}))
+		r, err := p.Render(withDefaults(RenderOptions{Env: own, SecretNames: []string{"TOKEN"}, Mount: "/w s$p", Network: NetworkAllow}))
 		if err != nil {
 			t.Fatalf("render: %v", err)
 		}

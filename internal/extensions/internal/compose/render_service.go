@@ -100,6 +100,9 @@ func (r *renderer) wallService(name string, s *types.ServiceConfig) error {
 	if s.NetworkMode == "" {
 		s.DNS = types.StringList{"127.0.0.1"}
 	}
+	if r.alone() {
+		unplug(name, s)
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -97,6 +98,60 @@ func TestWhatEveryModeGives(t *testing.T) {
 				t.Error("the stack's own label is gone")
 			}
 		})
+	}
+}
+
+// A service that nobody can reach or be reached by has no network; whatever the stack says of its networks gives it one.
+func TestAServiceThatIsAloneHasNoNetwork(t *testing.T) {
+	t.Parallel()
+	for text, hosts := range map[string]string{
+		"services: {web: {image: i}}":                                                        "web=127.0.0.1",
+		"services: {web: {image: i, networks: [default]}}":                                   "web=127.0.0.1",
+		"services: {web: {image: i, ports: ['80:80']}}":                                      "web=127.0.0.1",
+		"services: {web: {image: i, hostname: db, domainname: lan}}":                         "db.lan=127.0.0.1 db=127.0.0.1 web=127.0.0.1",
+		"services: {web: {image: i, networks: {default: {aliases: [x, y]}}}}":                "web=127.0.0.1 x=127.0.0.1 y=127.0.0.1",
+		"services: {web: {image: i, extra_hosts: ['web=10.0.0.1', 'other=10.0.0.2']}}":       "other=10.0.0.2 web=10.0.0.1",
+		"services: {web: {image: i}, off: {image: i, profiles: [p]}}":                        "web=127.0.0.1",
+		"services: {web: {image: i, deploy: {replicas: 1}}}":                                 "web=127.0.0.1",
+		"services: {web: {image: i}, other: {image: i}}":                                     "",
+		"services: {web: {image: i, scale: 2}}":                                              "",
+		"services: {web: {image: i, deploy: {replicas: 2}}}":                                 "",
+		"{services: {web: {image: i, networks: [n]}}, networks: {n: {}}}":                    "",
+		"{services: {web: {image: i, networks: [n, default]}}, networks: {n: {}}}":           "",
+		"{services: {web: {image: i}}, networks: {default: {labels: {a: b}}}}":               "",
+		"services: {web: {image: i, networks: {default: {mac_address: 02:42:ac:11:00:02}}}}": "",
+		"services: {web: {image: i, mac_address: 02:42:ac:11:00:02}}":                        "",
+		"services: {web: {image: i, sysctls: {net.ipv4.conf.eth0.forwarding: '1'}}}":         "",
+	} {
+		for _, mode := range []NetworkMode{NetworkDeny, NetworkGuarded, NetworkProxy, NetworkAllow} {
+			r := render(t, parse(t, text, nil), RenderOptions{Network: mode, Bridges: []string{"b0", "b1"}})
+			s := reload(t, r, nil).Services["web"]
+			if mode != NetworkDeny || hosts == "" {
+				if s.NetworkMode != "" || len(s.Networks) == 0 || len(r.Networks) == 0 {
+					t.Errorf("%s: %s: network mode %q, networks %v of %v", text, mode, s.NetworkMode, s.Networks, r.Networks)
+				}
+				continue
+			}
+			got := s.ExtraHosts.AsList("=")
+			slices.Sort(got)
+			if s.NetworkMode != "none" || len(s.Networks) > 0 || len(r.Networks) > 0 || strings.Join(got, " ") != hosts ||
+				strings.Join(s.DNS, " ") != "127.0.0.1" || s.Hostname == "" {
+				t.Errorf("%s: network mode %q, networks %v of %v, hosts %q, DNS %q, hostname %q", text, s.NetworkMode, s.Networks, r.Networks, got, s.DNS,
+					s.Hostname)
+			}
+		}
+	}
+}
+
+// What the kernel does not take as a host's name stays what the engine makes of it.
+func TestAServiceThatIsAloneKeepsAnEnginesHostname(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("a", 64)
+	for _, name := range []string{"a_b", "a.b", long} {
+		s := reload(t, render(t, parse(t, "services: {"+name+": {image: i}}", nil), RenderOptions{}), nil).Services[name]
+		if s.Hostname != "" || s.NetworkMode != "none" || len(s.ExtraHosts[name]) != 1 {
+			t.Errorf("%s: hostname %q, network mode %q, hosts %v", name, s.Hostname, s.NetworkMode, s.ExtraHosts)
+		}
 	}
 }
 
