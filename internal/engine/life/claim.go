@@ -127,7 +127,7 @@ func (m *Manager) settleTaken(ctx context.Context, l *ledger.Ledger, row ledger.
 		}
 		return true, false, m.stillTaken(err, row)
 	}
-	reason := m.goneBecause(row)
+	reason := m.goneBecause(ctx, l, row)
 	gone := row.State == lifecycle.Failed || !row.ExpiresAt.After(m.book.Now())
 	if !gone {
 		o, err := m.lookAgain(ctx, row)
@@ -229,7 +229,10 @@ func (m *Manager) ownerAs(row ledger.Sandbox, it string) error {
 
 var usable = []lifecycle.State{lifecycle.Ready, lifecycle.Active}
 
-func (m *Manager) goneBecause(row ledger.Sandbox) string {
+func (m *Manager) goneBecause(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox) string {
+	if m.leftBySnapshot(ctx, l, row) {
+		return bySnapshot
+	}
 	if !row.ExpiresAt.After(m.book.Now()) {
 		return "expired"
 	}

@@ -52,8 +52,8 @@ func (m *Manager) get(ctx context.Context, rec plan.Receipt) (Sandbox, error) {
 	if row.State == lifecycle.Destroyed {
 		return m.getDestroyed(s, row)
 	}
-	if known && row.State == lifecycle.Failed && m.endedBySnapshot(ctx, l, row) {
-		s.State, s.Reason = string(lifecycle.Expired), "a snapshot ended it, and its cost is not settled yet"
+	if known && m.leftBySnapshot(ctx, l, row) {
+		unsettledView(&s)
 		return s, nil
 	}
 	if known && row.State == lifecycle.Provisioning && since(row, rec) {
@@ -212,8 +212,11 @@ func (m *Manager) List(ctx context.Context, all bool) ([]Sandbox, error) {
 	out := make([]Sandbox, 0, len(rows))
 	for _, r := range rows {
 		s := m.view(r)
-		if lifecycle.Usable(r.State) && lifecycle.Overdue(m.book.Now(), r.ExpiresAt) {
+		switch {
+		case lifecycle.Usable(r.State) && lifecycle.Overdue(m.book.Now(), r.ExpiresAt):
 			s.State, s.Mode = string(lifecycle.Expired), ""
+		case m.leftBySnapshot(ctx, l, r):
+			unsettledView(&s)
 		}
 		m.withLeases(ctx, l, r, &s, "")
 		out = append(out, s)

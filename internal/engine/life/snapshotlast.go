@@ -169,11 +169,6 @@ func (m *Manager) partFrom(ctx context.Context, b *place.Backend, p pending) []n
 		if o, err = b.Look(ctx, row.Handle); err == nil && (o.Phase == extensions.PhaseFailed || endedBecause(o) != "" ||
 			o.Phase == extensions.PhaseAbsent) {
 			report, err = m.end(ctx, l, row, cause{reason: bySnapshot})
-			if extensions.IsKind(err, extensions.KindIndeterminate) { // left as failed, it would be replaced although its snapshot is kept
-				if row, err = l.Get(ctx, row.ID); err == nil {
-					report, err = m.end(ctx, l, row, cause{reason: bySnapshot})
-				}
-			}
 			err = errors.Join(book.Settled(err), report.unsettled)
 		}
 	}
@@ -285,4 +280,14 @@ func (m *Manager) endedBySnapshot(ctx context.Context, l *ledger.Ledger, row led
 	return err == nil && slices.ContainsFunc(all, func(s ledger.Snapshot) bool {
 		return s.SandboxID == row.ID && (s.Handle.ID != "" || unsure(s) && row.State != lifecycle.Failed) && !s.CreatedAt.Before(row.ReadyAt)
 	})
+}
+
+// leftBySnapshot reports that a sandbox counts as failed only because the end that its snapshot gave it is not settled.
+func (m *Manager) leftBySnapshot(ctx context.Context, l *ledger.Ledger, row ledger.Sandbox) bool {
+	return row.State == lifecycle.Failed && m.endedBySnapshot(ctx, l, row)
+}
+
+// unsettledView tells such a sandbox as ended by its snapshot.
+func unsettledView(s *Sandbox) {
+	s.State, s.Reason = string(lifecycle.Expired), "a snapshot ended it, and its cost is not settled yet"
 }

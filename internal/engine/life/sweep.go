@@ -176,7 +176,7 @@ func (m *Manager) sweepRow(ctx context.Context, l *ledger.Ledger, row ledger.San
 		settled = true
 	} else {
 		switch {
-		case row.State == lifecycle.Failed && m.endedBySnapshot(ctx, l, row):
+		case m.leftBySnapshot(ctx, l, row):
 			reason = bySnapshot
 		case !lifecycle.Overdue(m.book.Now(), row.ExpiresAt):
 			reason = "destroyed" // what a failure left
