@@ -67,7 +67,7 @@ func (a *app) sandboxRestoreCommand() *cobra.Command {
 		Long: `Creates a sandbox that starts from a snapshot. Without PROFILE, its profile, inputs,
 environment, image, resources, isolation, extension and billing default to those of the
 snapshot's source. Secrets are stored nowhere: give them again.`,
-		Example: "  sandboxer sandbox restore snap-abcdefghijklmnopqrst --name again --ttl 1h",
+		Example: "  sandboxer sandbox restore snp-abcdefghijklmnopqrst --name again --ttl 1h",
 		Args:    args(cobra.RangeArgs(1, 2)),
 		RunE: func(c *cobra.Command, given []string) error {
 			req, err := f.request(c.Context(), strings.Join(given[1:], ""))

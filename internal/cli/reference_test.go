@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
 )
 
 var update = flag.Bool("update", false, "write the reference of the command line instead of comparing it")
@@ -37,6 +40,24 @@ func TestTheReferenceIsOfTheseCommands(t *testing.T) {
 	}
 	if string(page) != b.String() {
 		t.Error("the page differs from the commands; write it anew: go test ./internal/cli -run TestTheReference -update")
+	}
+}
+
+// An id in an example is one that could be.
+func TestTheIDsOfTheReferenceHaveTheFormOfOne(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile(referencePage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := regexp.MustCompile(`\b[a-z]+-[a-z0-9]{20}\b`).FindAllString(string(page), -1)
+	for _, id := range ids {
+		if _, err := extensions.ParseID(id); err != nil && !extensions.ValidSnapshotID(id) {
+			t.Errorf("%q is the id of nothing", id)
+		}
+	}
+	if len(ids) == 0 {
+		t.Error("the page has no id")
 	}
 }
 
