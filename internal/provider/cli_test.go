@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/hashicorp/go-plugin"
+
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/engine/failpoint/failpointtest"
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/exttest"
@@ -119,7 +121,8 @@ func newCLI(t testing.TB, b *bed) *cli {
 	}
 	c := &cli{t: t, b: b, dir: dir, terraform: terraform}
 	c.env = append(os.Environ(), "TF_CLI_CONFIG_FILE="+b.write("terraformrc", ""), "CHECKPOINT_DISABLE=1", "TF_IN_AUTOMATION=1", "TF_LOG=", "CI=",
-		"TF_LOG_SDK=", "TF_LOG_PROVIDER_SANDBOXER=", failpointtest.Env+"=")
+		"TF_LOG_SDK=", "TF_LOG_PROVIDER_SANDBOXER=", failpointtest.Env+"=",
+		plugin.EnvUnixSocketDir+"="+b.root) // a provider that is killed leaves its socket
 	return c
 }
 

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -323,6 +324,9 @@ func TestKillsThroughTerraformConverge(t *testing.T) {
 				}
 				if out, code := c.try(c.killedAt(point), verb, "-auto-approve", "-no-color"); code == 0 {
 					t.Fatalf("the killed %s succeeded:\n%s", verb, out)
+				}
+				if left, err := filepath.Glob(filepath.Join(b.root, "plugin*")); err != nil || len(left) != 1 && runtime.GOOS != "windows" {
+					t.Errorf("of its sockets, %q are in the folder of the test; %v", left, err)
 				}
 				if destroying {
 					c.destroy() // may find it gone and change nothing: reading settles nothing
