@@ -161,6 +161,20 @@ func TestModalGivesTheSizeThatItsPriceListCounts(t *testing.T) {
 	m.end(s)
 }
 
+// A quote does not warn of a use that Modal does not let a sandbox have.
+func TestAQuoteOfModalSaysThatItsSizeIsItsLimit(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t, map[string]string{"plain": "extension: ext.modal\n" + denied})
+	q, err := m.Quote(t.Context(), engine.Request{Profile: "profile.plain", Name: "one"}, engine.QuoteOptions{})
+	if err != nil {
+		t.Fatal(told(err))
+	}
+	all := strings.Join(q.Estimate.Assumptions, "\n")
+	if strings.Contains(all, "the request is charged;") || !strings.Contains(all, "cannot use more than the request") {
+		t.Errorf("it assumes:\n%s", all)
+	}
+}
+
 // The cheapest vendor has no room and the second does not answer: the third takes it, and settles by its own meter. A gateway of
 // one's own, whose cost nobody has said, comes last.
 func TestTheThirdVendorTakesItAndSettlesByItsOwnMeter(t *testing.T) {

@@ -92,7 +92,7 @@ func (p *pricing) fromBook(b *Book) error {
 	p.Currency, p.Confidence, p.Billing, p.Notes = b.Currency, b.Confidence, b.Billing, slices.Clone(b.Notes)
 	if b.Counts == CountsLarger {
 		p.Counts = CountsLarger
-		p.assume("use beyond the request is charged; the numbers cover the request")
+		p.assume("use beyond the request is charged where a place allows any; the numbers cover the request")
 	}
 	defaults, err := b.Defaults.sizes()
 	if err != nil {
