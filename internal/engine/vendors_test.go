@@ -161,6 +161,24 @@ func TestModalGivesTheSizeThatItsPriceListCounts(t *testing.T) {
 	m.end(s)
 }
 
+// Modal ends a sandbox at its deadline, and says so: its end is known.
+func TestModalTellsWhenASandboxesTimeWasUp(t *testing.T) {
+	t.Parallel()
+	m := newMarket(t, map[string]string{"plain": "extension: ext.modal\n" + denied})
+	s := m.create(engine.Request{Profile: "profile.plain", Name: "one", TTL: "10m"})
+	m.modal.Clock().Advance(11 * time.Minute)
+	later := m.reopen(ahead(func() time.Duration { return 11 * time.Minute }))
+	r, err := later.Destroy(t.Context(), s.Receipt, engine.DestroyOptions{})
+	if err != nil || !r.AlreadyGone || len(r.Notices) > 0 || len(r.Charges) == 0 {
+		t.Errorf("%+v, %s", r, told(err))
+	}
+	row, err := m.book().Get(t.Context(), s.ID)
+	late := row.EndedAt.Sub(s.ExpiresAt)
+	if err != nil || row.EndEstimated || late < 0 || late > 5*time.Second {
+		t.Errorf("it ended at %s, estimated %t, with a deadline at %s; %v", row.EndedAt, row.EndEstimated, s.ExpiresAt, err)
+	}
+}
+
 // A quote does not warn of a use that Modal does not let a sandbox have.
 func TestAQuoteOfModalSaysThatItsSizeIsItsLimit(t *testing.T) {
 	t.Parallel()

@@ -192,3 +192,26 @@ func TestNothingOfTheUsersReachesTheVendor(t *testing.T) {
 		t.Errorf("%d sandboxes", n)
 	}
 }
+
+// The vendor says that a sandbox's time was up, and its tags say when that was.
+func TestOneWhoseTimeWasUpIsToldWithItsEnd(t *testing.T) {
+	t.Parallel()
+	for name, with := range map[string]exttest.Option{"V2": exttest.With(func(*extensions.Spec) {}), "V1": exttest.With(withGPU)} {
+		cfg := at(t)
+		v, b := vendorOf(cfg), open(t, cfg)
+		spec := exttest.Spec(t, cfg, with)
+		h, _, err := b.Provision(t.Context(), spec)
+		must(t, err)
+		v.Clock().Advance(time.Until(spec.Deadline) + time.Minute)
+		all, err := b.Status(t.Context(), []extensions.Handle{h})
+		must(t, err)
+		late := all[0].EndedAt.Sub(spec.Deadline)
+		if all[0].Phase != extensions.PhaseAbsent || all[0].Reason != "its time was up" || late < 0 || late > 5*time.Second {
+			t.Errorf("%s: %+v, with a deadline at %s", name, all[0], spec.Deadline)
+		}
+		r, err := b.Teardown(t.Context(), h)
+		if err != nil || !r.AlreadyGone || !r.EndedAt.Equal(all[0].EndedAt) {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+	}
+}

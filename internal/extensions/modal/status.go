@@ -8,7 +8,8 @@ import (
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions/internal/grpcline"
 )
 
-// tell says what s is. The vendor keeps nothing of a sandbox that has ended but how it did.
+// tell says what s is. The vendor keeps nothing of a sandbox that has ended but how it did, and its tags, which say when its time
+// is up.
 func tell(s seen) byname.Told {
 	t := byname.Told{Observation: extensions.Observation{ID: s.id, Handle: handle(s.id, s.ref), Generation: s.generation}}
 	if s.result == nil {
@@ -18,6 +19,8 @@ func tell(s seen) byname.Told {
 	t.Ended = ending(s.result)
 	t.Phase, t.Reason = extensions.PhaseAbsent, t.Ended
 	switch s.result.GetStatus() { //nolint:exhaustive // the others were wanted
+	case pb.GenericResult_GENERIC_STATUS_TIMEOUT:
+		t.EndedAt = s.ends
 	case pb.GenericResult_GENERIC_STATUS_FAILURE, pb.GenericResult_GENERIC_STATUS_INIT_FAILURE,
 		pb.GenericResult_GENERIC_STATUS_INTERNAL_FAILURE, pb.GenericResult_GENERIC_STATUS_MEMORY_MANAGER_EVICTION:
 		t.Phase = extensions.PhaseFailed

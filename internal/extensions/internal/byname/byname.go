@@ -120,7 +120,7 @@ func (p *Place[T]) Teardown(ctx context.Context, h extensions.Handle) (extension
 func (p *Place[T]) teardown(ctx context.Context, h extensions.Handle) (report extensions.CleanupReport, err error) {
 	_, told, err := p.Owned(ctx, h)
 	if extensions.IsKind(err, extensions.KindNotFound) {
-		return extensions.CleanupReport{AlreadyGone: true}, nil
+		return extensions.CleanupReport{AlreadyGone: true, EndedAt: told.EndedAt}, nil
 	}
 	if err == nil && !told.Leaving {
 		if err = p.End(ctx, told); extensions.IsKind(err, extensions.KindNotFound) {
