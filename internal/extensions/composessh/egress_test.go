@@ -207,9 +207,13 @@ try_name("neighbour by alias", "%s"); try_udp("peer datagram", inet_ntoa(scalar 
 	if heard := e.takeHeard(); len(heard) > 0 {
 		t.Errorf("the host heard %q", heard)
 	}
-	if c, err := net.DialTimeout("tcp", net.JoinHostPort(addressOf(t, containerOf(t, mine.ID, "peer")), "8080"), 5*time.Second); err == nil {
+	peer := containerOf(t, mine.ID, "peer")
+	docker(t, "exec", "-d", peer, "nc", "-ll", "-p", "7005", "-e", "cat")
+	if got := docker(t, "exec", agent, "sh", "-c", "until echo inside | nc -w 5 peer 7005 2>/dev/null; do sleep 0.1; done"); got != "inside" {
+		t.Errorf("control: the echo inside: %q", got)
+	}
+	if echoes(net.JoinHostPort(addressOf(t, peer), "7005")) {
 		t.Error("the host reaches a port inside")
-		_ = c.Close()
 	}
 	for _, service := range []string{"agent", "peer"} {
 		status := docker(t, "exec", containerOf(t, mine.ID, service), "cat", "/proc/1/status")
