@@ -39,10 +39,10 @@ import (
 // Handler is the name that catalogs bind to.
 const Handler = "compose-ssh"
 
-// New returns the extension.
-func New() extensions.Extension { return extension{} }
+// New returns the extension. It remembers the stacks that it accepted.
+func New() extensions.Extension { return extension{&checks{}} }
 
-type extension struct{}
+type extension struct{ checks *checks }
 
 // Open implements extensions.Extension. It dials nothing; Provision or Probe finds what the host lacks.
 func (extension) Open(ctx context.Context, cfg extensions.Config) (extensions.Backend, error) {
