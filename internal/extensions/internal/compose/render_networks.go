@@ -80,15 +80,15 @@ func onlyAliases(c types.ServiceNetworkConfig) bool {
 
 // unplug gives a service that is alone no network, and its names an address all the same.
 func unplug(name string, s *types.ServiceConfig) {
-	names := []string{name}
-	if s.Hostname == "" && plainHost.MatchString(name) {
-		s.Hostname = name
-	}
-	if s.Hostname != "" {
-		names = append(names, s.Hostname)
-		if s.DomainName != "" {
-			names = append(names, s.Hostname+"."+s.DomainName)
+	if s.Hostname == "" {
+		s.Hostname = AgentService
+		if plainHost.MatchString(name) {
+			s.Hostname = name
 		}
+	}
+	names := []string{name, s.Hostname}
+	if s.DomainName != "" {
+		names = append(names, s.Hostname+"."+s.DomainName)
 	}
 	if c := s.Networks["default"]; c != nil {
 		names = append(names, c.Aliases...)
@@ -105,8 +105,8 @@ func unplug(name string, s *types.ServiceConfig) {
 	s.Networks, s.NetworkMode = nil, "none"
 }
 
-// plainHost is what every engine and kernel takes as a host's name.
-var plainHost = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`)
+// plainHost is what every engine and kernel takes as a host's name, and nobody as an address.
+var plainHost = regexp.MustCompile(`^[A-Za-z]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$`)
 
 func (r *renderer) wallNetwork(name string, i int, n *types.NetworkConfig) error {
 	off := false

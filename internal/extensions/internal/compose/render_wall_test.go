@@ -143,13 +143,14 @@ func TestAServiceThatIsAloneHasNoNetwork(t *testing.T) {
 	}
 }
 
-// What the kernel does not take as a host's name stays what the engine makes of it.
-func TestAServiceThatIsAloneKeepsAnEnginesHostname(t *testing.T) {
+// Its own hostname is known inside, even where its name is none.
+func TestAServiceThatIsAloneHasAHostname(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("a", 64)
-	for _, name := range []string{"a_b", "a.b", long} {
-		s := reload(t, render(t, parse(t, "services: {"+name+": {image: i}}", nil), RenderOptions{}), nil).Services[name]
-		if s.Hostname != "" || s.NetworkMode != "none" || len(s.ExtraHosts[name]) != 1 {
+	for name, host := range map[string]string{
+		"web": "web", "A-1": "A-1", "a_b": "agent", "a.b": "agent", "123": "agent", "0x7f": "agent", strings.Repeat("a", 64): "agent",
+	} {
+		s := reload(t, render(t, parse(t, "services: {'"+name+"': {image: i}}", nil), RenderOptions{}), nil).Services[name]
+		if s.Hostname != host || s.NetworkMode != "none" || len(s.ExtraHosts[name]) != 1 || len(s.ExtraHosts[host]) != 1 {
 			t.Errorf("%s: hostname %q, network mode %q, hosts %v", name, s.Hostname, s.NetworkMode, s.ExtraHosts)
 		}
 	}
