@@ -98,7 +98,7 @@ func unplug(name string, s *types.ServiceConfig) {
 		s.ExtraHosts = types.HostsList{}
 	}
 	for _, n := range names {
-		if _, set := s.ExtraHosts[n]; !set {
+		if _, set := s.ExtraHosts[n]; !set && n != "" && !strings.ContainsAny(n, ":=") { // others cannot be written, nor looked up
 			s.ExtraHosts[n] = []string{"127.0.0.1"}
 		}
 	}

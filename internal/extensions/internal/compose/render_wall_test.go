@@ -110,6 +110,7 @@ func TestAServiceThatIsAloneHasNoNetwork(t *testing.T) {
 		"services: {web: {image: i, ports: ['80:80']}}":                                      "web=127.0.0.1",
 		"services: {web: {image: i, hostname: db, domainname: lan}}":                         "db.lan=127.0.0.1 db=127.0.0.1 web=127.0.0.1",
 		"services: {web: {image: i, networks: {default: {aliases: [x, y]}}}}":                "web=127.0.0.1 x=127.0.0.1 y=127.0.0.1",
+		"services: {web: {image: i, networks: {default: {aliases: ['', 'a:b', 'a=b', x]}}}}": "web=127.0.0.1 x=127.0.0.1",
 		"services: {web: {image: i, extra_hosts: ['web=10.0.0.1', 'other=10.0.0.2']}}":       "other=10.0.0.2 web=10.0.0.1",
 		"services: {web: {image: i}, off: {image: i, profiles: [p]}}":                        "web=127.0.0.1",
 		"services: {web: {image: i, deploy: {replicas: 1}}}":                                 "web=127.0.0.1",
