@@ -53,7 +53,8 @@ func (r *renderer) networks() error {
 }
 
 // alone reports whether nobody else can be on the stack's network and nothing leaves it. Making one takes as long as all
-// else of a create, and removing it of a destroy. A stack that says anything about its networks has them.
+// else of a create, and removing it of a destroy. A stack that says anything about its networks has them, and so has one
+// that names its domain: only an engine writes the whole name before its first part.
 func (r *renderer) alone() bool {
 	declared := r.p.Compose.Networks["default"]
 	declared.Name = ""
@@ -62,7 +63,8 @@ func (r *renderer) alone() bool {
 	}
 	for _, s := range r.p.Compose.Services {
 		c, ok := s.Networks["default"]
-		own := len(s.Networks) > 1 || len(s.Networks) == 1 && !ok || c != nil && !onlyAliases(*c) || s.NetworkMode != "" || s.MacAddress != ""
+		own := len(s.Networks) > 1 || len(s.Networks) == 1 && !ok || c != nil && !onlyAliases(*c) || s.NetworkMode != "" || s.MacAddress != "" ||
+			s.DomainName != "" || strings.Contains(s.Hostname, ".")
 		for key := range s.Sysctls {
 			own = own || strings.HasPrefix(key, "net.")
 		}
@@ -87,9 +89,6 @@ func unplug(name string, s *types.ServiceConfig) {
 		}
 	}
 	names := []string{name, s.Hostname}
-	if s.DomainName != "" {
-		names = append(names, s.Hostname+"."+s.DomainName)
-	}
 	if c := s.Networks["default"]; c != nil {
 		names = append(names, c.Aliases...)
 	}
