@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/containerd/errdefs"
+	"github.com/moby/moby/api/types/network"
 	"github.com/moby/moby/client"
 
 	"github.com/sand-boxer/terraform-provider-sandboxer/internal/extensions"
@@ -79,24 +80,37 @@ func (b *Backend) images(ctx context.Context, p *plan) (all map[string]image, er
 		if err != nil {
 			return nil, err
 		}
-		all[pull.Image] = imageOf(r)
+		if all[pull.Image], err = imageOf(r); err != nil {
+			return nil, err
+		}
 	}
 	for _, x := range p.rendered.Builds {
 		r, err := b.built(ctx, p, x)
 		if err != nil {
 			return nil, err
 		}
-		all[x.Tag] = imageOf(r)
+		if all[x.Tag], err = imageOf(r); err != nil {
+			return nil, err
+		}
 	}
 	return all, nil
 }
 
-func imageOf(r client.ImageInspectResult) image {
+// imageOf refuses an image with a port that is none: what the engine says of its containers cannot be read.
+func imageOf(r client.ImageInspectResult) (image, error) {
 	i := image{id: r.ID, named: len(r.RepoTags)+len(r.RepoDigests) > 0}
-	if c := r.Config; c != nil {
-		i.user, i.entrypoint, i.cmd = c.User, c.Entrypoint, c.Cmd
+	c := r.Config
+	if c == nil {
+		return i, nil
 	}
-	return i
+	for port := range c.ExposedPorts {
+		if _, err := network.ParsePort(port); err != nil {
+			return i, extensions.Errorf(extensions.KindUnsupported, "the image exposes the port %q, which is none", extensions.Clean(port, 80)).
+				WithRemedy("use another image")
+		}
+	}
+	i.user, i.entrypoint, i.cmd = c.User, c.Entrypoint, c.Cmd
+	return i, nil
 }
 
 // lacks reports that a path is certainly not in a container.

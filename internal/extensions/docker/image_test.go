@@ -1,7 +1,10 @@
 package docker
 
 import (
+	"context"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -133,6 +136,37 @@ func TestNoLabelOfAnImageIsOneOfOurs(t *testing.T) {
 	for _, name := range names {
 		if _, set := found.placeholder()[name]; !set {
 			t.Errorf("what takes a name has the image's %s", name)
+		}
+	}
+}
+
+// An image's configuration can be such that the engine makes no container of it, or one that no client can read.
+func TestAnImageWithAConfigurationOfNonsenseLeavesNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	b := s.open(t)
+	at := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string,
+	) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", s.gate.path)
+	}}}
+	for what, config := range map[string]string{
+		"a port that is none": `{"ExposedPorts": {"none": {}}}`,
+		"an endless folder":   `{"WorkingDir": "/` + strings.Repeat("a", 5000) + `"}`,
+	} {
+		name := fmt.Sprintf("sandboxer-test-nonsense-%d-%d", os.Getpid(), siteNo.Add(1))
+		made := docker(t, "create", "--network", "none", here.image(t), "true")
+		r, err := at.Post("http://engine/commit?repo="+name+"&container="+made, "application/json", strings.NewReader(config))
+		must(t, err)
+		must(t, r.Body.Close())
+		docker(t, "rm", made)
+		t.Cleanup(func() { docker(t, "image", "rm", name) })
+		spec := exttest.Spec(t, s.config, exttest.WithSecret("A", "b"), exttest.WithEntrypoint(extensions.Entrypoint{Mode: extensions.EntrypointImage}),
+			exttest.With(func(spec *extensions.Spec) { spec.Image = &extensions.Image{Pull: name} }))
+		if _, _, err := b.Provision(t.Context(), spec); err == nil || strings.Contains(err.Error(), "residue") {
+			t.Errorf("%s: %v", what, err)
+		}
+		if found, err := b.lookEverywhere(t.Context(), spec.ID); err != nil || !found.none() {
+			t.Errorf("%s: %+v is left, %v", what, found, err)
 		}
 	}
 }

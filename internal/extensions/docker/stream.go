@@ -148,10 +148,10 @@ func (b *Backend) retrieve(ctx context.Context, image, name string, labels map[s
 	return read(&joined{in: tar.NewReader(r.Content)})
 }
 
-// idle is a container that never runs.
+// idle is a container that never runs, in a folder that any engine makes.
 func idle(name, image string, labels map[string]string) client.ContainerCreateOptions {
 	return client.ContainerCreateOptions{Name: name, HostConfig: &container.HostConfig{NetworkMode: "none"},
-		Config: &container.Config{Image: image, Cmd: []string{"-"}, Labels: labels}}
+		Config: &container.Config{Image: image, Cmd: []string{"-"}, WorkingDir: "/", Labels: labels}}
 }
 
 // joined reads the pieces one after another.
