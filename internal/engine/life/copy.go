@@ -100,8 +100,9 @@ func packFile(name string) func(context.Context, io.Writer, string) (tarstream.M
 }
 
 // CopyOut copies a file or a folder inside to a path of this machine, as CopyIn does the other way. A file appears
-// whole or not at all. Links are copied as they are, wherever they lead. If single objects could not be read inside,
-// all others are copied, and the error wraps [extensions.Incomplete].
+// whole or not at all. Links are copied as they are, wherever they lead. A folder that is copied into another one does
+// not follow a link of its name there. If single objects could not be read inside, all others are copied, and the error
+// wraps [extensions.Incomplete].
 func (m *Manager) CopyOut(ctx context.Context, rec plan.Receipt, from, to string, notify notice.Notify) error {
 	if to == "" {
 		return extensions.Invalid("the local path is empty", "name a file or a folder; . is the current folder")
@@ -115,6 +116,10 @@ func (m *Manager) CopyOut(ctx context.Context, rec plan.Receipt, from, to string
 	if !contentOf(from) && from != "" && base != "/" {
 		if info, err := os.Stat(to); err == nil && info.IsDir() || os.IsPathSeparator(to[len(to)-1]) {
 			to = filepath.Join(to, base)
+			if at, err := os.Lstat(to); folder && err == nil && at.Mode()&fs.ModeSymlink != 0 { // that of an earlier copy, maybe
+				return extensions.Errorf(extensions.KindConflict, "%s is a link, and no folder", extensions.Clean(to, 200)).
+					WithRemedy("remove it first, or name another folder")
+			}
 		}
 	}
 	var lacks error
