@@ -102,6 +102,17 @@ func TestWhatHasLostItsFolderIsEnded(t *testing.T) {
 	}
 }
 
+// endLoop ends the site's loop.
+func (s *site) endLoop(t testing.TB) {
+	t.Helper()
+	waitFor(func() bool { return s.reaper(t) != 0 })
+	loop := s.reaper(t)
+	kill(t, loop)
+	if !waitFor(func() bool { return !running(loop) }) {
+		t.Fatal("the loop lives on")
+	}
+}
+
 // A loop that was not there to see it finds it at its start.
 func TestWhatLostItsFolderWhileNoLoopRanIsEnded(t *testing.T) {
 	t.Parallel()
@@ -109,12 +120,7 @@ func TestWhatLostItsFolderWhileNoLoopRanIsEnded(t *testing.T) {
 	b := s.open(t)
 	spec := s.spec(t)
 	s.provision(t, b, spec)
-	waitFor(func() bool { return s.reaper(t) != 0 })
-	loop := s.reaper(t)
-	kill(t, loop)
-	if !waitFor(func() bool { return !running(loop) }) {
-		t.Fatal("the loop lives on")
-	}
+	s.endLoop(t)
 	must(t, os.RemoveAll(filepath.Join(s.root, string(spec.ID))))
 	s.provision(t, b, s.spec(t))
 	if !waitFor(func() bool { return gone(t, spec.ID) }) {
