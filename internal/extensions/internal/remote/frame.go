@@ -16,8 +16,8 @@ import (
 // bootstrap is the command line of every exec. It reads two equal numbers, so that a partly consumed line is
 // noticed, then that many bytes, and runs them; fewer bytes run nothing. A pipe returns what it has, and not
 // every dd can wait for all, hence the loop; sh reads ahead only within its own lines. In single quotes without
-// backslash, exclamation mark or newline it means the same to dash, bash, ash, zsh, fish, csh and tcsh. The locale is bytewise from sh's
-// start, or ${#c} would count characters.
+// backslash, exclamation mark or newline it means the same to dash, bash, ash, zsh, fish, csh and tcsh. The
+// locale is bytewise from sh's start, or ${#c} would count characters.
 const bootstrap = `exec env LC_ALL=C sh -c 'read -r n m; [ "$n" = "$m" ] || exit 97; s=; ` +
 	`while [ "$n" -gt 0 ]; do c=$(dd bs="$n" count=1 iflag=fullblock 2>/dev/null || dd bs="$n" count=1 2>/dev/null; echo .); ` +
 	`c=${c%.}; [ -n "$c" ] || exit 97; ` +

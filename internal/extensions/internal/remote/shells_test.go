@@ -102,13 +102,39 @@ func TestBigScriptAndPayloadInAnySh(t *testing.T) {
 // withSh is a host whose sh is the shell.
 func withSh(t *testing.T, shell string) hosttest.Option {
 	t.Helper()
-	args := shellArgs(t, shell)
+	return withProgram(t, "sh", "exec "+strings.Join(shellArgs(t, shell), " ")+" \"$@\"")
+}
+
+// withProgram is a host where a program of that name comes first in PATH.
+func withProgram(t *testing.T, name, script string) hosttest.Option {
+	t.Helper()
 	dir := t.TempDir()
-	script := "#!/bin/sh\nexec " + strings.Join(args, " ") + " \"$@\"\n"
-	if err := os.WriteFile(filepath.Join(dir, "sh"), []byte(script), 0o755); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+script+"\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	return hosttest.WithConfig(`ForceCommand PATH=` + dir + `:$PATH; export PATH; eval "$SSH_ORIGINAL_COMMAND"`)
+}
+
+// A dd that takes only what is there is asked again.
+func TestBigScriptAndPayloadWithADdThatDoesNotWait(t *testing.T) {
+	t.Parallel()
+	script, want := bigScript()
+	payload, digest := randomPayload(t, 1<<20)
+	want = strings.Replace(want, "%s", digest, 1)
+	real, err := exec.LookPath("dd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := hosttest.SSHD(t, withProgram(t, "dd", `case "$*" in *iflag=*) exit 1 ;; esac; echo asked >>"$HOME/asked"; exec `+real+` "$@"`))
+	var out, errs bytes.Buffer
+	exit, err := open(t, s.Host(), Options{}).Run(within(t, time.Minute), Command{Script: script, Stdin: bytes.NewReader(payload), Stdout: &out,
+		Stderr: &errs})
+	if err != nil || exit != 0 || out.String() != want || errs.Len() > 0 {
+		t.Errorf("exit %d, %v, stdout %q, stderr %q", exit, err, out.String(), errs.String())
+	}
+	if asked, err := os.ReadFile(filepath.Join(s.HomeDir, "asked")); err != nil || strings.Count(string(asked), "\n") < 2 {
+		t.Errorf("it was asked %d times, %v", strings.Count(string(asked), "\n"), err)
+	}
 }
 
 // Less than the whole script runs nothing at all.
