@@ -8,10 +8,8 @@ import (
 	"maps"
 	"net"
 	"net/http"
-	"os"
 	"os/exec"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -235,14 +233,19 @@ func runScript(t testing.TB, b *Backend, text string, vars map[string]string, fi
 func TestDevicesAreUp(t *testing.T) {
 	t.Parallel()
 	b := newSite(t).open(t)
-	for name, ip := range map[string]string{"iproute2": "", "busybox": "ip() { busybox ip \"$@\"; }; "} {
-		device := "spt" + name[:1] + strconv.Itoa(os.Getpid())
-		t.Cleanup(func() { _ = exec.Command("ip", "link", "del", device).Run() })
-		a := runScript(t, b, ip+`deny_parents "$device" || :
+	for name, ip := range map[string]string{"iproute2": "", "busybox": "ip() { busybox ip \"$@\"; }\n"} {
+		id, err := extensions.NewID(nil)
+		must(t, err)
+		a := runScript(t, b, ip+`deny_device 0
+deny_parents "$device" || :
 { IFS= read -r flags <"/sys/class/net/$device/flags"; } 2>/dev/null
-answer "{\"up\":\"$((${flags:-0} & 1))\",\"found\":$(json_string "$deny_found")}"`, map[string]string{"device": device}, "firewall")
+deny_down
+answer "{\"up\":\"$((${flags:-0} & 1))\",\"found\":$(json_string "$deny_found$warnings")}"`, map[string]string{"id": string(id)}, "firewall")
 		if a["up"] != "1" || a["found"] != "" || a["failure"] != "" {
 			t.Errorf("%s: %v", name, a)
+		}
+		if left := devices(t, id); len(left) > 0 {
+			t.Errorf("%s: devices left behind: %q", name, left)
 		}
 	}
 }
