@@ -127,8 +127,8 @@ func TestBigScriptAndPayloadWithADdThatDoesNotWait(t *testing.T) {
 	}
 	s := hosttest.SSHD(t, withProgram(t, "dd", `case "$*" in *iflag=*) exit 1 ;; esac; echo asked >>"$HOME/asked"; exec `+real+` "$@"`))
 	var out, errs bytes.Buffer
-	exit, err := open(t, s.Host(), Options{}).Run(within(t, time.Minute), Command{Script: script, Stdin: bytes.NewReader(payload), Stdout: &out,
-		Stderr: &errs})
+	c := open(t, s.Host(), Options{})
+	exit, err := c.Run(within(t, time.Minute), Command{Script: script, Stdin: bytes.NewReader(payload), Stdout: &out, Stderr: &errs})
 	if err != nil || exit != 0 || out.String() != want || errs.Len() > 0 {
 		t.Errorf("exit %d, %v, stdout %q, stderr %q", exit, err, out.String(), errs.String())
 	}
